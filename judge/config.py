@@ -1,0 +1,226 @@
+"""judge.toml, the environment and flags → one frozen Settings. The only reader of the environment.
+
+Order, strongest first: flags, environment, ``judge.toml`` (in the working folder or the path
+in ``JUDGE_CONFIG``), defaults. An unknown key is an error with a suggestion.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, SecretStr, ValidationError
+
+from judge.errors import ConfigError
+from judge.types.record import Record
+from judge.types.verdict import VoteRule
+
+DEFAULT_LOCAL_JUDGE = "local/smollm2-135m"
+
+
+class ProviderSettings(Record):
+    """How one provider is reached.
+
+    Attributes:
+        base_url: All requests go there and nowhere else.
+        api_key_env: Name of the environment variable that holds the key; the key itself is never stored.
+        headers: Extra HTTP headers; ``${NAME}`` in a value is read from the environment when sending.
+        timeout_s: Longest wait for one HTTP request, in seconds.
+        concurrency: Most calls under way at once; None for the run's.
+        requests_per_minute: Quota, or None.
+    """
+
+    base_url: str | None = None
+    api_key_env: str | None = None
+    headers: dict[str, str] = {}
+    timeout_s: float = Field(default=120.0, gt=0)
+    concurrency: int | None = Field(default=None, ge=1)
+    requests_per_minute: float | None = Field(default=None, gt=0)
+
+
+class ModelSettings(Record):
+    """What is known of one model, by the judge's full name; overrides what the package knows.
+
+    Attributes:
+        context_tokens: Prompt and reply together.
+        input_usd_per_million, output_usd_per_million: Prices; both or neither.
+        structured: How the reply is forced into JSON; None lets the provider choose.
+    """
+
+    context_tokens: int | None = Field(default=None, ge=256)
+    input_usd_per_million: float | None = Field(default=None, ge=0)
+    output_usd_per_million: float | None = Field(default=None, ge=0)
+    structured: str | None = None
+
+
+class Settings(Record):
+    """Everything a run depends on that is not its input.
+
+    Attributes:
+        judge: Name of the judge, or None for the default (see `default_judge`).
+        samples: Votes for one verdict, or None for the default of the scale.
+        retries: Tries after the first for a sample whose reply is unusable.
+        http_retries: Tries after the first for one HTTP request that may succeed later.
+        max_wait_s: Longest wait that is obeyed when a server asks for one; more is an error that states it.
+        cache: Whether the reply cache is read and written.
+        min_coverage: Least share of scored trajectories for a summary to pass.
+        keys: Secrets by environment name; never dumped, never shown.
+    """
+
+    judge: str | None = None
+    rubric: str = "process"
+    samples: int | None = Field(default=None, ge=1, le=101)
+    vote: VoteRule = "auto"
+    temperature: float | None = Field(default=None, ge=0)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    seed: int | None = None
+    max_output_tokens: int = Field(default=1024, ge=16)
+    thinking_tokens: int | None = Field(default=None, ge=0)
+    reasoning_effort: str | None = None
+    logprobs: bool = False
+    retries: int = Field(default=2, ge=0, le=10)
+    http_retries: int = Field(default=4, ge=0, le=20)
+    max_wait_s: float = Field(default=300.0, gt=0)
+    concurrency: int = Field(default=8, ge=1, le=4096)
+    cache: bool = True
+    cache_dir: Path
+    certificates: Path = Path(".judge/certificates")
+    max_usd: float | None = Field(default=None, gt=0)
+    min_coverage: float = Field(default=0.0, ge=0, le=1)
+    providers: dict[str, ProviderSettings] = {}
+    models: dict[str, ModelSettings] = {}
+    keys: dict[str, SecretStr] = Field(default={}, exclude=True, repr=False)
+
+    def provider(self, name: str) -> ProviderSettings:
+        """Settings of a provider, defaults where none are given."""
+        return self.providers.get(name, ProviderSettings())
+
+    def model(self, judge: str) -> ModelSettings:
+        """Settings of a model by the judge's full name."""
+        return self.models.get(judge, ModelSettings())
+
+    def key(self, provider: str) -> str | None:
+        """The provider's API key, or None. The only way to a secret; never log what it returns."""
+        name = self.provider(provider).api_key_env or KEY_NAMES.get(provider)
+        secret = self.keys.get(name) if name else None
+        return secret.get_secret_value() if secret else None
+
+    def secrets(self) -> tuple[str, ...]:
+        """Every secret text that must not reach a file, a log or an error."""
+        return tuple(s.get_secret_value() for s in self.keys.values() if len(s.get_secret_value()) >= 4)
+
+    @property
+    def default_judge(self) -> str:
+        """The judge that runs when none is named: the configured one, else the embedded model.
+
+        A key in the environment never selects a paid judge by itself.
+        """
+        return self.judge or DEFAULT_LOCAL_JUDGE
+
+
+KEY_NAMES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+_BASE_URLS = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
+_FROM_ENVIRONMENT = {
+    "JUDGE_MODEL": "judge",
+    "JUDGE_RUBRIC": "rubric",
+    "JUDGE_SAMPLES": "samples",
+    "JUDGE_CACHE_DIR": "cache_dir",
+    "JUDGE_CERTIFICATES": "certificates",
+    "JUDGE_CONCURRENCY": "concurrency",
+    "JUDGE_MAX_USD": "max_usd",
+}
+
+
+def load_settings(
+    flags: Mapping[str, Any] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> Settings:
+    """Settings from flags over the environment over judge.toml over defaults.
+
+    Args:
+        flags: Field name to value; None values are left out.
+        environment: The process's own when None.
+        folder: Where judge.toml is looked for; the working folder when None.
+
+    Raises:
+        ConfigError: A file does not parse, a key is unknown or a value does not fit.
+    """
+    env = os.environ if environment is None else environment
+    values: dict[str, Any] = {"cache_dir": _cache_home(env)}
+    path = Path(env["JUDGE_CONFIG"]) if env.get("JUDGE_CONFIG") else (folder or Path.cwd()) / "judge.toml"
+    if path.exists():
+        values |= _read(path)
+    elif env.get("JUDGE_CONFIG"):
+        raise ConfigError(f"JUDGE_CONFIG names {str(path)!r}, which does not exist.")
+    values |= {field: env[name] for name, field in _FROM_ENVIRONMENT.items() if env.get(name)}
+    values |= {name: value for name, value in (flags or {}).items() if value is not None}
+    values["providers"] = _with_base_urls(values.get("providers", {}), env)
+    values["keys"] = _keys(values["providers"], env)
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise _explain(error, path if path.exists() else None) from None
+
+
+def _cache_home(env: Mapping[str, str]) -> Path:
+    if os.name == "nt" and env.get("LOCALAPPDATA"):
+        return Path(env["LOCALAPPDATA"]) / "judge"
+    if env.get("XDG_CACHE_HOME"):
+        return Path(env["XDG_CACHE_HOME"]) / "judge"
+    return Path(env.get("HOME", str(Path.home()))) / ".cache" / "judge"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.") from None
+
+
+def _with_base_urls(providers: Any, env: Mapping[str, str]) -> Any:
+    if not isinstance(providers, dict):
+        return providers
+    out = dict(providers)
+    for provider, name in _BASE_URLS.items():
+        given = out.get(provider, {})
+        if env.get(name) and isinstance(given, dict) and not given.get("base_url"):
+            out[provider] = {**given, "base_url": env[name]}
+    return out
+
+
+def _keys(providers: Any, env: Mapping[str, str]) -> dict[str, str]:
+    wanted = set(KEY_NAMES.values())
+    if isinstance(providers, dict):
+        for given in providers.values():
+            if isinstance(given, dict):
+                wanted.add(str(given.get("api_key_env") or ""))
+                for value in (given.get("headers") or {}).values():
+                    wanted |= set(_references(str(value)))
+    return {name: env[name] for name in sorted(wanted) if name and env.get(name)}
+
+
+def _references(text: str) -> list[str]:
+    return [part.split("}", 1)[0] for part in text.split("${")[1:] if "}" in part]
+
+
+def _explain(error: ValidationError, path: Path | None) -> ConfigError:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    origin = f" in {path}" if path else ""
+    if first["type"] == "extra_forbidden":
+        owner: type[Record] = Settings
+        if where.startswith("providers."):
+            owner = ProviderSettings
+        elif where.startswith("models."):
+            owner = ModelSettings
+        leaf = str(first["loc"][-1])
+        near = difflib.get_close_matches(leaf, owner.model_fields, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(owner.model_fields)}."
+        return ConfigError(f"Unknown setting {where!r}{origin}.", hint=hint)
+    return ConfigError(f"Setting {where!r}{origin} is {first.get('input')!r}: {first['msg']}.")

@@ -1,0 +1,120 @@
+"""All extension points on one page.
+
+Each has a name under which `judge.registry` finds it, in the package or by an entry point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from judge.types.metric import MetricResult
+from judge.types.record import Record
+from judge.types.reference import Reference
+from judge.types.request import Reply, Request
+from judge.types.trajectory import Trajectory
+
+Item = TypeVar("Item", contravariant=True)
+Done = TypeVar("Done", covariant=True)
+
+
+class Provider(Protocol):
+    """Turns a Request into a Reply: any model, or a rule.
+
+    `complete` raises `RetryableError` when waiting may help, `RequestRefused` when this request is
+    wrong, `TerminalError` when no call will succeed. A reply without a usable answer (refused, cut,
+    empty) is a Reply with that status, not an exception: its usage still counts.
+    """
+
+    name: str
+    """The judge's name, e.g. "openai/gpt-4o"."""
+    context_tokens: int | None
+    """Tokens that prompt and reply may take together, or None where unknown."""
+    offline: bool
+    """True for judges that answer from the `subject` and call no model (rules, fake, replay)."""
+
+    async def complete(self, request: Request) -> Reply: ...
+
+    def payload(self, request: Request) -> dict[str, Any]:
+        """The call as it would be sent, with the effective host and without secrets. Hashed as the cache key."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of `text` for this model, exact or a stated overestimate."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class Cache(Protocol):
+    """Keeps text by key. Only replies that parsed to a valid vote are put in."""
+
+    def get(self, key: str) -> str | None: ...
+
+    def put(self, key: str, text: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Executor(Protocol):
+    """Runs one coroutine function over many items with a bound on how many at once."""
+
+    def run(
+        self, items: Iterable[Item], work: Callable[[Item], Awaitable[Done]], *, concurrency: int
+    ) -> AsyncIterator[tuple[int, Done]]:
+        """Yields (position in `items`, result) as each finishes."""
+        ...
+
+
+class Candidate(Record):
+    """One importer's claim on a file.
+
+    Attributes:
+        score: Strength from 0 (no claim) to 100 (certain).
+        evidence: What was seen, in words.
+    """
+
+    format: str
+    score: int
+    evidence: str
+
+
+class Head(Record):
+    """The first records of a file, decoded, for detection.
+
+    Attributes:
+        whole: The file as one JSON value, or None where it is line by line (or too large to say).
+        records: Up to 60 decoded records: the lines of a JSONL, or the items of a top-level list.
+        lines: Whether the file is JSON Lines.
+    """
+
+    whole: Any = None
+    records: tuple[Any, ...] = ()
+    lines: bool = False
+
+
+class Importer(Protocol):
+    """Reads one format, losslessly and without repairing what is scored."""
+
+    name: str
+    title: str
+
+    def sniff(self, head: Head) -> Candidate | None:
+        """This format's claim on a file, or None."""
+        ...
+
+    def read(
+        self, records: Iterable[tuple[str, Any]], *, path: Path | None, mapping: Mapping[str, Any] | None
+    ) -> Iterator[Trajectory]:
+        """Trajectories from (locator, decoded record) pairs, as they come."""
+        ...
+
+
+class Metric(Protocol):
+    """One number about a trajectory, without a model. A pure function of its arguments."""
+
+    name: str
+    unit: str
+
+    def measure(self, trajectory: Trajectory, reference: Reference | None) -> MetricResult: ...
