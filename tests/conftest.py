@@ -1,0 +1,28 @@
+"""What every test may use: the folder of real files beside a checkout, and the cases in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real files; a clone without it skips the test."""
+    if not (SHARED / "design.md").is_file():
+        pytest.skip("real files are not here: no folder 'shared' beside the checkout")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def case(shared: Path) -> Callable[[str], dict[str, Any]]:
+    """A failure case by its id, e.g. case("G-D01")."""
+    lines = (shared / "cases" / "judge_cases.jsonl").read_text(encoding="utf-8").split("\n")
+    cases = {entry["id"]: entry for entry in (json.loads(line) for line in lines if line.strip())}
+    return cases.__getitem__
