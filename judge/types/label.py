@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from judge.types.record import Record
 
@@ -21,6 +21,8 @@ class Label(Record):
         rubric_version: Version of the guideline that the label was made under.
         inclusion_probability: Chance in (0, 1] that this trajectory was drawn for labelling, where known.
     """
+
+    omit_none: ClassVar[bool] = False
 
     trajectory_id: str
     criterion: str

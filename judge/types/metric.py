@@ -18,7 +18,7 @@ class MetricResult(Record):
         detail: What a person or another program may want to know, JSON-ready.
     """
 
-    value: bool | int | float | str | None
+    value: bool | int | float | str | None = None
     unit: str
     steps: tuple[int, ...] = ()
     reason: str | None = None

@@ -52,7 +52,7 @@ class Json(Record):
     """A structured value that the format gave as JSON and not as text."""
 
     type: Literal["json"] = "json"
-    value: Any
+    value: Any = None
 
 
 class Media(Record):
@@ -77,7 +77,7 @@ class Unknown(Record):
 
     type: Literal["unknown"] = "unknown"
     original_type: str | None = None
-    raw: Any
+    raw: Any = None
 
 
 Part = Annotated[Text | Json | Media | Refusal | Unknown, Field(discriminator="type")]
