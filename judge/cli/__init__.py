@@ -1,0 +1,1 @@
+"""The command line: parse, call one function, print or answer. Nothing is computed here."""

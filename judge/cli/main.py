@@ -1,0 +1,105 @@
+"""The command `judge`: assembles the commands and holds the one error boundary.
+
+Exit status: 0 done and passed, 1 a check or gate failed, 2 usage or configuration, 3 trust was
+required and is not there, 4 a provider failure stopped the run, 5 the budget is reached.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+import typer
+
+from judge.cli import cache, config, convert, demo, doctor, metrics, models, rubrics, score, sets, show
+from judge.cli.output import note, printable
+from judge.errors import JudgeError
+
+app = typer.Typer(
+    name="judge",
+    help="Score the trajectories of AI agents with an LLM judge, and prove whether that judge can be trusted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+) -> None:
+    if version:
+        from judge import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit(0)
+
+
+app.command("demo")(demo.demo)
+app.command("score")(score.score)
+app.command("metrics")(metrics.metrics)
+app.command("convert")(convert.convert)
+app.command("show")(show.show)
+app.add_typer(rubrics.app, name="rubrics")
+app.add_typer(sets.app, name="sets")
+app.add_typer(models.app, name="models")
+app.add_typer(cache.app, name="cache")
+app.add_typer(config.app, name="config")
+app.command("doctor")(doctor.doctor)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line and returns its exit status; errors are printed, never raised."""
+    as_json = "--json" in arguments
+    try:
+        code = app(args=list(arguments), standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as stop:
+        return int(stop.exit_code)
+    except click.exceptions.Abort:
+        note("Stopped.")
+        return 130
+    except click.ClickException as error:
+        _show("usage_error", error.format_message(), _usage_hint(error), as_json)
+        return 2
+    except JudgeError as error:
+        _show(error.kind, error.message, error.hint, as_json)
+        return error.exit_code
+    except KeyboardInterrupt:
+        note("Stopped.")
+        return 130
+    except BrokenPipeError:
+        # The reader went away (`| head`): nothing is wrong, and nothing may be printed any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))
+
+
+def _usage_hint(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "judge"
+    return f"See `{path} --help`."
+
+
+def _show(kind: str, message: str, hint: str, as_json: bool) -> None:
+    if as_json:
+        sys.stderr.write(json.dumps({"error": {"kind": kind, "message": message, "hint": hint}}) + "\n")
+        return
+    sys.stderr.write(printable(f"error: {message}\n" + (f"  {hint}\n" if hint else "")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""`judge models`: which judges can be named here, and the weights of the embedded one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from judge.cli import options
+from judge.cli.output import emit, note, say, table
+
+app = typer.Typer(help="List judges; fetch the embedded model.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_(as_json: options.AsJson = False) -> None:
+    """The kinds of judge that can be named, and whether each is ready here."""
+    from judge.config import load_settings
+    from judge.providers import known_judges
+
+    settings = load_settings()
+    known = known_judges(settings)
+    if as_json:
+        emit({"default": settings.default_judge, "judges": [entry.to_json() for entry in known]})
+        return
+    rows = [[entry.name, "ready" if entry.ready else "not ready", entry.detail] for entry in known]
+    say(table(rows, header=["judge", "state", "detail"]))
+    say(f"\nDefault judge: {settings.default_judge}")
+
+
+@app.command("pull")
+def pull(
+    name: Annotated[str, typer.Argument(help="Name of the embedded model.")] = "smollm2-135m",
+    as_json: options.AsJson = False,
+) -> None:
+    """Fetch the weights of the embedded model, hash-checked. Does nothing when they are there."""
+    from judge.config import load_settings
+    from judge.providers.weights import pull as pull_weights
+
+    path = pull_weights(name, load_settings(), say=note)
+    if as_json:
+        emit({"name": name, "path": str(path)})
+    else:
+        say(f"{name}: {path}")

@@ -1,0 +1,175 @@
+"""`judge score`: judge trajectories under a rubric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from judge.cli import options
+from judge.cli.output import emit, note, say
+from judge.errors import BudgetReached, TerminalError, TrustRequired
+
+if TYPE_CHECKING:
+    from judge.config import Settings
+    from judge.types import Trajectory, Verdict
+
+
+def score(
+    traces: options.Traces,
+    rubric: Annotated[str | None, typer.Option("--rubric", "-r", help="Name of a shipped rubric, or a path.")] = None,
+    judge: options.Judge = None,
+    samples: Annotated[int | None, typer.Option("--samples", "-n", min=1, help="Votes for one verdict.")] = None,
+    vote: Annotated[
+        str | None, typer.Option("--vote", help="auto, median, mean, majority, trimmed_mean or expected.")
+    ] = None,
+    reference: options.Reference = None,
+    policy_text: Annotated[
+        str | None, typer.Option("--policy-text", help="File with the rules that the agent was bound by.")
+    ] = None,
+    require_trust: Annotated[
+        bool, typer.Option("--require-trust", help="Refuse a judge without a valid certificate (exit 3).")
+    ] = False,
+    certificates: Annotated[str | None, typer.Option("--certificates", help="Folder of certificates.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="Append each verdict to this JSON Lines file.")] = None,
+    show_prompt: Annotated[
+        bool, typer.Option("--show-prompt", help="Print exactly what would be sent, and send nothing.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the number of calls, tokens and the cost; send nothing.")
+    ] = False,
+    base_url: options.BaseUrl = None,
+    temperature: Annotated[float | None, typer.Option("--temperature", min=0.0)] = None,
+    top_p: Annotated[float | None, typer.Option("--top-p", min=0.0, max=1.0)] = None,
+    seed: Annotated[int | None, typer.Option("--seed")] = None,
+    max_output_tokens: Annotated[int | None, typer.Option("--max-output-tokens", min=16)] = None,
+    thinking_tokens: Annotated[int | None, typer.Option("--thinking-tokens", min=0)] = None,
+    reasoning_effort: Annotated[str | None, typer.Option("--reasoning-effort")] = None,
+    logprobs: Annotated[bool, typer.Option("--logprobs", help="Ask for token probabilities (vote `expected`).")] = False,
+    concurrency: Annotated[int | None, typer.Option("--concurrency", "-c", min=1)] = None,
+    max_usd: Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")] = None,
+    min_coverage: Annotated[
+        float | None, typer.Option("--min-coverage", min=0.0, max=1.0, help="Least share that must be scored (exit 1).")
+    ] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the reply cache.")] = False,
+    format: options.Format = None,
+    mapping: options.Mapping = None,
+    limit: options.Limit = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Judge trajectories: a score, a reason that cites steps, the votes, and whether the judge may be trusted."""
+    from judge.cli import reading
+    from judge.config import load_settings
+
+    settings = load_settings(
+        {
+            "judge": judge,
+            "rubric": rubric,
+            "samples": samples,
+            "vote": vote,
+            "temperature": temperature,
+            "top_p": top_p,
+            "seed": seed,
+            "max_output_tokens": max_output_tokens,
+            "thinking_tokens": thinking_tokens,
+            "reasoning_effort": reasoning_effort,
+            "logprobs": logprobs or None,
+            "concurrency": concurrency,
+            "max_usd": max_usd,
+            "min_coverage": min_coverage,
+            "certificates": certificates,
+            "cache": False if no_cache else None,
+            "base_url": base_url,
+        }
+    )
+    runs = reading.trajectories(traces, format=format, mapping=mapping, limit=limit)
+    extra: dict[str, Any] = {
+        "reference": reading.references(reference),
+        "policy": reading.text_file(policy_text, "policy"),
+    }
+    if show_prompt or dry_run:
+        _preview(runs, settings, extra, show_prompt=show_prompt, as_json=as_json)
+        return
+    _judge(runs, settings, extra, require_trust=require_trust, out=out, as_json=as_json)
+
+
+def _judge(
+    runs: Iterator[Trajectory],
+    settings: Settings,
+    extra: dict[str, Any],
+    *,
+    require_trust: bool,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    from contextlib import ExitStack
+
+    from judge.cli.progress import progress
+    from judge.engine.facade import score_many
+    from judge.report.verdicts import verdict_text
+    from judge.store.jsonl import VerdictWriter
+    from judge.voting import summarise
+
+    stopped: TerminalError | BudgetReached | None = None
+    verdicts: list[Verdict] = []
+    with ExitStack() as stack:
+        writer = stack.enter_context(VerdictWriter(out)) if out else None
+        advance = stack.enter_context(progress("judged", None))
+        try:
+            for verdict in score_many(runs, settings=settings, require_trust=require_trust, **extra):
+                if writer:
+                    writer.append(verdict)
+                verdicts.append(verdict)
+                advance(len(verdicts))
+                if not as_json:
+                    say(verdict_text(verdict))
+        except (TerminalError, BudgetReached) as error:
+            stopped = error
+    summary = summarise(verdicts, min_coverage=settings.min_coverage)
+    if as_json:
+        emit({"results": [verdict.to_json() for verdict in verdicts], "summary": summary.to_json()})
+    else:
+        say()
+        say(summary.text())
+    if stopped is not None:
+        raise stopped
+    code = exit_code(verdicts, summary.gate, require_trust=require_trust)
+    if code == 3:
+        reasons = sorted({reason for verdict in verdicts for reason in verdict.trust.reasons})
+        states = sorted({verdict.trust.state for verdict in verdicts if verdict.trust.state != "certified"})
+        raise TrustRequired(
+            f"Trust was required and the judge is {' and '.join(states)}: {' '.join(reasons)}".rstrip(" :"),
+            hint="Run `judge calibrate` on labels of your own, or leave out --require-trust.",
+        )
+    if code == 4:
+        note("error: the judge failed on every trajectory; the errors above say why.")
+    if code:
+        raise typer.Exit(code)
+
+
+def exit_code(verdicts: list[Verdict], gate: str, *, require_trust: bool) -> int:
+    """0 scored and passed, 1 a gate failed or coverage too low, 3 trust missing, 4 nothing could be judged."""
+    if require_trust and any(verdict.trust.state != "certified" for verdict in verdicts):
+        return 3
+    if verdicts and all(verdict.status == "error" for verdict in verdicts):
+        return 4
+    if gate != "passed" or any(verdict.passed is False for verdict in verdicts):
+        return 1
+    return 0
+
+
+def _preview(
+    runs: Iterator[Trajectory], settings: Settings, extra: dict[str, Any], *, show_prompt: bool, as_json: bool
+) -> None:
+    from judge.engine.plan import plan
+
+    made = plan(runs, settings=settings, payloads=show_prompt, **extra)
+    if as_json:
+        emit(made.to_json())
+        return
+    if show_prompt:
+        for prompt in made.prompts:
+            say(prompt.text())
+    if not show_prompt:
+        say(made.text())

@@ -1,0 +1,1 @@
+"""Any result → text, Markdown or a self-contained page."""

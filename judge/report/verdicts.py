@@ -1,0 +1,85 @@
+"""Verdicts and their summary as text."""
+
+from __future__ import annotations
+
+from judge.report.numbers import number, plural, steps
+from judge.types import CriterionResult, Verdict, Vote
+from judge.types.rubric import BinaryScale, LevelScale, RangeScale
+
+TRUST_WORDS = {
+    "uncertified": "UNCERTIFIED: nobody has measured yet whether this judge agrees with people",
+    "certified": "certified",
+    "expired": "EXPIRED: the certificate is too old",
+    "out_of_scope": "OUT OF SCOPE of its certificate",
+    "refused": "REFUSED: this judge was measured and is not good enough",
+}
+
+
+def score_text(score: float | None, scale: BinaryScale | LevelScale | RangeScale) -> str:
+    """`4 of 1-5 (good)`, `pass`, or "no score"."""
+    if score is None:
+        return "no score"
+    if isinstance(scale, BinaryScale):
+        return "pass" if score == 1 else "fail" if score == 0 else f"{number(score)} of 0-1"
+    bounds = f"{number(scale.low)}-{number(scale.high)}"
+    if isinstance(scale, LevelScale):
+        name = next((level.name for level in scale.levels if level.value == score), None)
+        return f"{number(score)} of {bounds}" + (f" ({name})" if name else "")
+    return f"{number(score)} of {bounds}"
+
+
+def verdict_text(verdict: Verdict, *, votes: bool = True) -> str:
+    """One verdict for people: score, trust, reason with steps, votes, what failed."""
+    head = f"== {verdict.trajectory_id}  {verdict.rubric} by {verdict.judge}: "
+    lines = [head + (score_text(verdict.score, verdict.scale) if verdict.status == "ok" else verdict.status.upper())]
+    if verdict.passed is not None:
+        lines.append("  gate: passed" if verdict.passed else "  gate: FAILED")
+    for result in verdict.criteria:
+        lines.extend(_criterion(result, alone=len(verdict.criteria) == 1, votes=votes))
+    for error in verdict.errors:
+        lines.append(f"  error: {error.kind}: {error.message}")
+    for warning in verdict.warnings:
+        lines.append(f"  note: {warning}")
+    if verdict.truncated:
+        lines.append(f"  truncated: {'; '.join(verdict.cuts) or 'text was left out of the prompt'}")
+    lines.append(f"  trust: {TRUST_WORDS[verdict.trust.state]}")
+    lines.extend(f"    {reason}" for reason in verdict.trust.reasons)
+    return "\n".join(lines)
+
+
+def _criterion(result: CriterionResult, *, alone: bool, votes: bool) -> list[str]:
+    lines = []
+    if not alone:
+        shown = score_text(result.score, result.scale) if result.status == "ok" else result.status
+        lines.append(f"  {result.id}: {shown}" + ("  (gate)" if result.gate else ""))
+    if result.reason:
+        cited = f"  {steps(result.evidence)}" if result.evidence else ""
+        lines.append(f"  reason: {result.reason}{cited}")
+    if votes and result.votes:
+        lines.append(f"  votes: {_votes(result)}")
+    return lines
+
+
+def _votes(result: CriterionResult) -> str:
+    drawn = ", ".join(vote_text(vote, result.scale) for vote in result.votes)
+    facts = [f"{result.rule} of {plural(result.n_ok, 'valid vote')}"]
+    if result.n_failed:
+        facts.append(f"{result.n_failed} failed")
+    if result.n_not_applicable:
+        facts.append(f"{result.n_not_applicable} not applicable")
+    if result.spread is not None:
+        facts.append(f"spread {number(result.spread)}")
+    if result.agreement is not None:
+        facts.append(f"agreement {result.agreement:.0%}")
+    if result.tie:
+        facts.append("TIE")
+    return f"{drawn}  ({'; '.join(facts)})"
+
+
+def vote_text(vote: Vote, scale: BinaryScale | LevelScale | RangeScale) -> str:
+    """A vote in a word: its score, or the name of its failure."""
+    if vote.status != "ok" or vote.score is None:
+        return vote.status
+    if isinstance(scale, BinaryScale):
+        return "pass" if vote.score == 1 else "fail"
+    return number(vote.score)
