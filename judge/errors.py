@@ -99,9 +99,11 @@ class ProviderError(JudgeError):
         provider: Name of the judge, e.g. "openai/gpt-4o".
         status_code: HTTP status, or None where there was none.
         reason: Short kind for the summary, e.g. "rate_limit", "timeout", "auth".
+        attempts: HTTP requests spent before it was raised.
     """
 
     exit_code = 4
+    attempts: int = 1
 
     def __init__(
         self,
