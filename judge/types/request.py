@@ -89,7 +89,7 @@ class Reply(Record):
         limit: `max_output_tokens` in force, named when a reply is truncated.
     """
 
-    text: str | None
+    text: str | None = None
     status: ReplyStatus = "ok"
     finish_reason: str | None = None
     refusal: str | None = None
