@@ -1,0 +1,256 @@
+"""Somebody's file of verdicts or labels → observations: one value of one source for one item.
+
+The one normalisation of values: text is trimmed and case is ignored; text that is a number is
+that number ("1" and 1 are equal, "Pass " and "pass" too). What cannot be read on the scale is
+an error that lists it; what failed stays visible as failed; every row left out is counted by reason.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from judge.calibration.fields import FieldMap, identity, lookup
+from judge.errors import LabelError
+from judge.types.rubric import BinaryScale, LevelScale, RangeScale
+
+Scales = BinaryScale | LevelScale | RangeScale
+PASS_WORDS = {"pass": 1.0, "passed": 1.0, "true": 1.0, "yes": 1.0, "fail": 0.0, "failed": 0.0, "false": 0.0, "no": 0.0}
+NOT_APPLICABLE = frozenset({"n/a", "na", "not_applicable", "not applicable"})
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One value of one source (a judge or a rater) for one item.
+
+    Attributes:
+        value: On the scale; None when `failed` says why there is none, or when not applicable.
+        failed: Why the judgement has no value, or None.
+        sample: Index of the repeat, from 0.
+        order: "ab", "ba" for pairwise verdicts, else None.
+    """
+
+    item: str
+    criterion: str
+    source: str
+    value: float | None
+    failed: str | None = None
+    sample: int = 0
+    order: str | None = None
+    group: str | None = None
+    split: str | None = None
+    rater_kind: str | None = None
+    rubric_version: str | None = None
+    probability: float | None = None
+    slices: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Observations of one file, and what was left out of it by reason."""
+
+    observations: tuple[Observation, ...]
+    rows: int
+    left_out: Mapping[str, int]
+
+
+def read_rows(path: Path, records: str | None = None) -> Iterator[Mapping[str, Any]]:
+    """Rows of a CSV, JSON Lines or JSON file, as they come.
+
+    Raises:
+        LabelError: The file is not there, is empty, or a line does not parse; file and line are named.
+    """
+    if not path.is_file():
+        raise LabelError(f"No file {str(path)!r}.", hint="Give a CSV, JSON Lines or JSON file.")
+    text = path.read_text(encoding="utf-8-sig")
+    if not text.strip():
+        raise LabelError(f"{path} is empty; rows were expected.")
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    if path.suffix.lower() in (".csv", ".tsv"):
+        yield from csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+        return
+    try:
+        whole = json.loads(text)
+    except json.JSONDecodeError:
+        yield from _lines(text, path)
+        return
+    rows = lookup(whole, records) if records and isinstance(whole, dict) else whole
+    rows = [rows] if isinstance(rows, dict) else rows
+    if not isinstance(rows, list):
+        raise LabelError(f"{path} holds {type(rows).__name__}; a list of rows was expected.")
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise LabelError(f"{path}: row {number} is {type(row).__name__}; an object was expected.")
+        yield row
+
+
+def _lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise LabelError(f"{path}:{number}: not JSON: {error.msg}.") from None
+        if not isinstance(row, dict):
+            raise LabelError(f"{path}:{number}: {type(row).__name__}; an object was expected.")
+        yield row
+
+
+def observe(rows: Iterable[Mapping[str, Any]], fields: FieldMap, scale: Scales, *, what: str) -> Reading:
+    """Observations from rows, by a field mapping.
+
+    Args:
+        what: Name of the file, for errors.
+
+    Raises:
+        LabelError: A value lies outside the scale; every such value is listed.
+    """
+    left_out: Counter[str] = Counter()
+    bad: Counter[str] = Counter()
+    seen: dict[tuple[str, str, str, int, str | None], tuple[str, Observation]] = {}
+    total = 0
+    for row in rows:
+        total += 1
+        if any(_plain(lookup(row, path)) != _plain(value) for path, value in fields.where.items()):
+            left_out["left out by `where`"] += 1
+            continue
+        item = identity(row, fields.id)
+        if item is None:
+            left_out[f"no {' or '.join(fields.id)}"] += 1
+            continue
+        stamp = str(lookup(row, fields.latest) or "") if fields.latest else ""
+        for observation in _observations(row, item, fields, scale, bad):
+            key = (
+                observation.item,
+                observation.criterion,
+                observation.source,
+                observation.sample,
+                observation.order,
+            )
+            earlier = seen.get(key)
+            if earlier is None:
+                seen[key] = (stamp, observation)
+            elif fields.latest:
+                left_out["superseded by a later record"] += 1
+                if stamp >= earlier[0]:
+                    seen[key] = (stamp, observation)
+            else:
+                bad[f"duplicate of {observation.source} for {observation.item}"] += 1
+    if bad:
+        shown = "; ".join(f"{text} (×{n})" if n > 1 else text for text, n in list(bad.items())[:10])
+        more = f"; and {len(bad) - 10} more" if len(bad) > 10 else ""
+        raise LabelError(f"{what}: {shown}{more}.", hint="Map them with `values`, or correct the file.")
+    return Reading(tuple(observation for _, observation in seen.values()), total, dict(left_out))
+
+
+def _observations(
+    row: Mapping[str, Any], item: str, fields: FieldMap, scale: Scales, bad: Counter[str]
+) -> Iterator[Observation]:
+    source = str(lookup(row, fields.source) or "").strip() if fields.source else ""
+    source = source or fields.source_name or "unnamed"
+    criterion = str(lookup(row, fields.criterion_path)) if fields.criterion_path else fields.criterion
+    sample = lookup(row, fields.sample) if fields.sample else 0
+    probability = lookup(row, fields.probability) if fields.probability else None
+    group = identity(row, fields.group) if fields.group else None
+    failed = "failed: marked as failed" if fields.failed and fields.failed.holds(row) else None
+    base = {
+        "criterion": criterion,
+        "group": group,
+        "split": _text(row, fields.split),
+        "rater_kind": _text(row, fields.rater_kind),
+        "rubric_version": _text(row, fields.rubric_version),
+        "probability": float(probability) if probability not in (None, "") else None,
+        "slices": {name: str(lookup(row, path)) for name, path in fields.slices.items()},
+    }
+
+    def one(value: Any, *, name: str = source, at: str = item, k: int = 0, order: str | None = None) -> Observation:
+        number, why = (None, failed) if failed else decode(value, fields, scale)
+        if why and why.startswith("outside"):
+            bad[f"{why} ({name}, {at})"] += 1
+        return Observation(item=at, source=name, value=number, failed=why, sample=k, order=order, **base)  # type: ignore[arg-type]
+
+    if fields.raters:
+        for name, path in fields.raters.items():
+            yield one(lookup(row, path), name=name)
+    elif fields.orders:
+        for order, path in fields.orders.items():
+            yield one(lookup(row, path), order=order)
+    elif fields.explode:
+        parts = lookup(row, fields.explode)
+        for key, value in parts.items() if isinstance(parts, Mapping) else enumerate(parts or ()):
+            yield one(value, at=f"{item}/{key}")
+    else:
+        value = lookup(row, fields.value or "value")
+        if isinstance(value, list):
+            for k, each in enumerate(value):
+                yield one(each, k=k)
+        else:
+            yield one(value, k=int(sample or 0))
+
+
+def decode(value: Any, fields: FieldMap, scale: Scales) -> tuple[float | None, str | None]:
+    """(value on the scale or None, why there is none). "outside …" is an error, "failed: …" a failed judgement."""
+    if fields.contains is not None and isinstance(value, str):
+        value = (
+            fields.contains.then if fields.contains.text.casefold() in value.casefold() else fields.contains.otherwise
+        )
+    elif fields.find is not None and isinstance(value, str):
+        found = fields.find.apply(value)
+        if found is None:
+            return None, "failed: no value found in the text"
+        value = found
+    if value is None or value == "":
+        return None, "failed: no value"
+    mapped = {_plain(key): meaning for key, meaning in fields.values.items()}
+    plain = _plain(value)
+    if plain in mapped:
+        value = mapped[plain]
+        if value is None:
+            return None, None
+        if isinstance(value, str) and value.startswith("failed"):
+            return None, f"failed: {plain!r}"
+        plain = _plain(value)
+    if isinstance(plain, str) and plain in NOT_APPLICABLE:
+        return None, None
+    number = _number(plain, scale)
+    if number is None or not scale.contains(number):
+        return None, f"outside the scale: {value!r}"
+    return number, None
+
+
+def _plain(value: Any) -> Any:
+    """The documented normalisation: trimmed, case ignored, texts of numbers are numbers."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return float(value)
+    if isinstance(value, str):
+        text = value.strip().casefold()
+        try:
+            return float(text)
+        except ValueError:
+            return text
+    return value
+
+
+def _number(plain: Any, scale: Scales) -> float | None:
+    if isinstance(plain, float):
+        return plain
+    if isinstance(plain, str):
+        if isinstance(scale, LevelScale):
+            return next((float(level.value) for level in scale.levels if level.name.strip().casefold() == plain), None)
+        if isinstance(scale, BinaryScale):
+            return PASS_WORDS.get(plain)
+    return None
+
+
+def _text(row: Mapping[str, Any], path: str | None) -> str | None:
+    value = lookup(row, path) if path else None
+    return None if value in (None, "") else str(value)

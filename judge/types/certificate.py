@@ -1,0 +1,132 @@
+"""Claim, certificate and gate decision: what was shown of a judge, for whom, and until when."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from judge.types.estimate import Statistic
+from judge.types.record import Record
+from judge.types.verdict import JudgeSpec
+
+Decision = Literal["certified", "refused", "undecided"]
+Profile = Literal["strict", "default", "advisory"]
+ClaimState = Literal["met", "missed", "undecided", "not_tested"]
+
+
+class Requirement(Record):
+    """A threshold that a claim is held to.
+
+    Attributes:
+        name: Name of the claim, e.g. "tnr".
+        at_least, at_most: Exactly one of the two.
+    """
+
+    name: str
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class Claim(Record):
+    """One statistic against its threshold.
+
+    Attributes:
+        estimate: None when the claim was not tested.
+        bound: The unfavourable one-sided bound that was compared.
+        favourable: The other one; a judge is refused only when even this misses.
+        met: Whether the unfavourable bound passes; None when not tested.
+        more_labels: How many more labels the bound needs to pass if the estimate stays, where that is known.
+    """
+
+    omit_none: ClassVar[bool] = False
+
+    name: str
+    title: str
+    required: bool
+    estimate: Statistic | None
+    threshold: float
+    direction: Literal["at_least", "at_most"] = "at_least"
+    bound: float | None = None
+    favourable: float | None = None
+    met: bool | None = None
+    state: ClaimState
+    reason: str = ""
+    more_labels: int | None = None
+
+
+class Population(Record):
+    """The runs that a certificate speaks of; a run outside is out of scope.
+
+    Attributes:
+        agents: Names of the agents seen; empty when the runs name none.
+        steps: Fewest and most steps of a labelled run.
+    """
+
+    agents: tuple[str, ...] = ()
+    steps: tuple[int, int] | None = None
+
+
+class Scope(Record):
+    """Exactly what was measured. A change in any part puts a verdict out of scope."""
+
+    omit_none: ClassVar[bool] = False
+
+    judge: JudgeSpec
+    rubric: str
+    rubric_version: str
+    rubric_fingerprint: str
+    criterion: str
+    label_set: str
+    labels_fingerprint: str
+    label_kinds: tuple[str, ...]
+    population: Population = Population()
+    served_models: tuple[str, ...] = ()
+
+
+class Certificate(Record):
+    """What was shown of one judge, bound to exactly that judge.
+
+    Attributes:
+        id: First 16 hex digits of `seal`.
+        required: Names of the claims that had to pass.
+        not_tested: Claims of the profile that were not tested; they are printed wherever the certificate is.
+        label_uses: How often these test labels had been used for selection when this was issued.
+        canary: Frozen verdicts to re-run: trajectory id to score.
+        issued_at, expires_at: ISO 8601, UTC.
+        seal: sha256 of the canonical JSON of everything but `id`, `seal` and `signature`.
+        signature: Optional ed25519 signature of the seal, hex, with the public key.
+    """
+
+    omit_none: ClassVar[bool] = False
+
+    schema_: Literal["judge.certificate/1"] = Field(default="judge.certificate/1", alias="schema")
+    id: str = ""
+    scope: Scope
+    profile: Profile
+    claims: tuple[Claim, ...]
+    required: tuple[str, ...]
+    not_tested: tuple[str, ...] = ()
+    decision: Decision
+    reasons: tuple[str, ...] = ()
+    n_labels: int = Field(ge=0)
+    n_groups: int = Field(ge=0)
+    label_uses: int = Field(default=1, ge=1)
+    canary: dict[str, float] = {}
+    fingerprints: dict[str, str] = {}
+    versions: dict[str, str] = {}
+    issued_at: str
+    expires_at: str
+    seal: str = ""
+    signature: dict[str, str] | None = None
+
+
+class GateDecision(Record):
+    """Whether something may go on."""
+
+    omit_none: ClassVar[bool] = False
+
+    decision: Literal["pass", "fail", "undecided"]
+    reasons: tuple[str, ...] = ()
+    certificate: str | None = None
+    detail: dict[str, Any] = {}
