@@ -1,0 +1,21 @@
+"""Vote list → criterion result → overall result → summary of a run."""
+
+from judge.voting.overall import Overall, overall
+from judge.voting.stopping import even_label_vote, more_samples
+from judge.voting.summary import ErrorGroup, Summary, VerdictSums, summarise
+from judge.voting.tally import tally
+from judge.voting.usage import add_known, add_usage
+
+__all__ = [
+    "ErrorGroup",
+    "Overall",
+    "Summary",
+    "VerdictSums",
+    "add_known",
+    "add_usage",
+    "even_label_vote",
+    "more_samples",
+    "overall",
+    "summarise",
+    "tally",
+]

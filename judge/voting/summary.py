@@ -1,0 +1,202 @@
+"""Many verdicts → one summary: the mean never without what is missing from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from judge.errors import UsageError
+from judge.types.record import Record
+from judge.types.rubric import Scale
+from judge.types.trajectory import Usage
+from judge.types.verdict import JudgementError, Verdict
+from judge.voting.exact import exact
+from judge.voting.usage import add_known, add_usage
+
+HINTS = {
+    "unparsed": "The judge did not answer in the JSON asked for; see raw_head. Try structured output or another judge.",
+    "ambiguous": "The reply holds more than one verdict; see raw_head.",
+    "out_of_range": "The judge answered outside the scale; see raw_head.",
+    "missing_criterion": "The judge left out criteria; use fewer in one rubric, or a stronger judge.",
+    "invalid_evidence": "The judge cited steps or words that the trajectory does not have.",
+    "empty": "The reply had no visible text; a thinking model may need a larger max_output_tokens.",
+    "truncated": "Raise max_output_tokens.",
+    "refusal": "The judge declined; try another judge.",
+    "content_filter": "The provider blocked the text; try another provider.",
+    "context_overflow": "Use a judge with a larger context, or shorten tool results in the rubric's view.",
+    "rate_limit": "Lower the concurrency or set requests_per_minute for the provider.",
+    "timeout": "Raise timeout_s for the provider, or lower the concurrency.",
+    "quorum": "Draw more samples.",
+}
+OTHER_HINT = "See the message of the example."
+
+
+class ErrorGroup(Record):
+    """Verdicts without a score for one kind of cause.
+
+    Attributes:
+        count: Verdicts, not samples.
+        trajectory_id, judge: Of the example.
+        example: The first one met, whole.
+    """
+
+    omit_none: ClassVar[bool] = False
+
+    kind: str
+    count: int = Field(ge=1)
+    trajectory_id: str
+    judge: str
+    example: JudgementError
+    hint: str
+
+
+class Summary(Record):
+    """What a run's verdicts say together.
+
+    Attributes:
+        scored: Verdicts with a score; `total` counts every verdict.
+        coverage: scored / (total - not_applicable), in [0, 1]; None when nothing applied.
+        mean: Over scored verdicts, on `scale`; None without one.
+        low, high: The mean if every verdict that applies but has no score were the worst, or the best, there
+            is. Equal to `mean` at full coverage.
+        passed, failed: Verdicts by their gates; both 0 for a rubric without any.
+        errors: Verdicts with status "error" by kind.
+        gate: "fail" when coverage is below the least that was asked for, whatever the mean is.
+        calls: Judge calls of this run; `cached` counts samples that needed none.
+        usage, cost_usd: Of this run's calls. None means not known.
+    """
+
+    omit_none: ClassVar[bool] = False
+
+    scored: int
+    total: int
+    inconclusive: int
+    not_applicable: int
+    coverage: float | None
+    mean: float | None
+    low: float | None
+    high: float | None
+    scale: Scale | None
+    passed: int
+    failed: int
+    errors: dict[str, int]
+    error_groups: tuple[ErrorGroup, ...] = ()
+    gate: Literal["pass", "fail"]
+    gate_reason: str
+    calls: int
+    cached: int
+    usage: Usage
+    cost_usd: float | None
+
+
+class VerdictSums:
+    """Adds verdicts up one by one, so that a run of any length is summed in constant memory."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._errors: dict[str, ErrorGroup] = {}
+        self._sum = Fraction(0)
+        self._rubric: str | None = None
+        self._scale: Scale | None = None
+        self._usage: Usage = add_usage(())
+        self._cost: float | None = 0.0
+
+    def add(self, verdict: Verdict) -> None:
+        """Counts one verdict in.
+
+        Raises:
+            UsageError: It is of another rubric or scale than those before: their mean would mean nothing.
+        """
+        if self._rubric is None:
+            self._rubric, self._scale = verdict.rubric, verdict.scale
+        elif self._rubric != verdict.rubric or (self._scale is not verdict.scale and self._scale != verdict.scale):
+            raise UsageError(
+                f"Verdicts of {self._rubric!r} and {verdict.rubric!r} have no common mean.",
+                hint="Sum up one rubric at a time.",
+            )
+        counts = self._counts
+        counts["total"] += 1
+        counts[verdict.status] += 1
+        counts["calls"] += verdict.calls
+        counts["cached"] += verdict.cached
+        if verdict.passed is not None:
+            counts["passed" if verdict.passed else "failed"] += 1
+        if verdict.calls:
+            self._usage = add_usage((self._usage, verdict.usage))
+            self._cost = add_known((self._cost, verdict.cost_usd))
+        if verdict.status == "ok" and verdict.score is not None:
+            self._sum += exact(verdict.score)
+        elif verdict.status == "error":
+            self._count_error(verdict)
+
+    def _count_error(self, verdict: Verdict) -> None:
+        first = verdict.errors[0] if verdict.errors else JudgementError(kind="quorum", message=verdict.reason)
+        known = self._errors.get(first.kind)
+        if known is not None:
+            self._errors[first.kind] = known.model_copy(update={"count": known.count + 1})
+            return
+        self._errors[first.kind] = ErrorGroup(
+            kind=first.kind,
+            count=1,
+            trajectory_id=verdict.trajectory_id,
+            judge=verdict.judge,
+            example=first,
+            hint=HINTS.get(first.kind, OTHER_HINT),
+        )
+
+    def summary(self, *, min_coverage: float = 0.0) -> Summary:
+        """The verdicts so far, summed up.
+
+        Args:
+            min_coverage: Least coverage in [0, 1] for the gate.
+        """
+        counts = self._counts
+        scored, applicable = counts["ok"], counts["total"] - counts["not_applicable"]
+        missing = applicable - scored
+        mean = low = high = None
+        if self._scale is not None and scored:
+            mean = float(self._sum / scored)
+            low = float((self._sum + missing * exact(self._scale.low)) / applicable)
+            high = float((self._sum + missing * exact(self._scale.high)) / applicable)
+        reason = f"{scored} of {applicable} scored"
+        enough = min_coverage == 0 or (applicable > 0 and Fraction(scored, applicable) >= exact(min_coverage))
+        if not enough:
+            reason = f"coverage: {reason}, at least {min_coverage:g} needed"
+        groups = sorted(self._errors.values(), key=lambda group: (-group.count, group.kind))
+        return Summary(
+            scored=scored,
+            total=counts["total"],
+            inconclusive=counts["inconclusive"],
+            not_applicable=counts["not_applicable"],
+            coverage=scored / applicable if applicable else None,
+            mean=mean,
+            low=low,
+            high=high,
+            scale=self._scale,
+            passed=counts["passed"],
+            failed=counts["failed"],
+            errors={group.kind: group.count for group in groups},
+            error_groups=tuple(groups),
+            gate="pass" if enough else "fail",
+            gate_reason=reason,
+            calls=counts["calls"],
+            cached=counts["cached"],
+            usage=self._usage,
+            cost_usd=self._cost,
+        )
+
+
+def summarise(verdicts: Iterable[Verdict], *, min_coverage: float = 0.0) -> Summary:
+    """Sums up verdicts of one rubric in one pass.
+
+    Raises:
+        UsageError: They are of different rubrics.
+    """
+    sums = VerdictSums()
+    for verdict in verdicts:
+        sums.add(verdict)
+    return sums.summary(min_coverage=min_coverage)
