@@ -1,0 +1,204 @@
+"""Verdicts joined with labels on (trajectory, criterion): what every calibration starts from."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from judge.calibration.observations import Observation, Scales
+from judge.errors import LabelError, TooFewLabels
+
+Vote = Callable[[Sequence[float]], float | None]
+"""Turns the valid scores of one item's repeats into its verdict, None for a tie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One judge, one criterion, joined with labels; all sequences have one entry an item, in the labels' order.
+
+    Attributes:
+        labels: Consensus of the raters; never None (an item without one is left out, and counted).
+        raters: Each rater's own value, None where they gave none.
+        verdicts: The judge's value after the vote; None where it has none, with the cause in `failures`.
+        repeats: The judge's samples, outer index sample, inner index item.
+        groups: Task of each item; the item itself where none is known.
+        left_out: Why how many items or rows are not here.
+        kinds: Kinds of rater that stand behind the labels.
+    """
+
+    judge: str
+    criterion: str
+    scale: Scales
+    items: tuple[str, ...]
+    labels: tuple[float, ...]
+    raters: Mapping[str, tuple[float | None, ...]]
+    verdicts: tuple[float | None, ...]
+    failures: tuple[str | None, ...]
+    repeats: tuple[tuple[float | None, ...], ...]
+    groups: tuple[str, ...]
+    slices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ()
+    probabilities: tuple[float | None, ...] = ()
+    splits: tuple[str, ...] = ()
+
+    @property
+    def domain(self) -> tuple[float, ...] | None:
+        """Every value of the scale, worst to best; None for a scale without levels."""
+        return levels(self.scale)
+
+    def part(self, keep: Sequence[bool]) -> Dataset:
+        """The items where `keep` is true."""
+
+        def cut(values: Sequence[object]) -> tuple[object, ...]:
+            return tuple(value for value, kept in zip(values, keep, strict=True) if kept)
+
+        return Dataset(
+            judge=self.judge,
+            criterion=self.criterion,
+            scale=self.scale,
+            items=cut(self.items),  # type: ignore[arg-type]
+            labels=cut(self.labels),  # type: ignore[arg-type]
+            raters={name: cut(values) for name, values in self.raters.items()},  # type: ignore[misc]
+            verdicts=cut(self.verdicts),  # type: ignore[arg-type]
+            failures=cut(self.failures),  # type: ignore[arg-type]
+            repeats=tuple(cut(sample) for sample in self.repeats),  # type: ignore[misc]
+            groups=cut(self.groups),  # type: ignore[arg-type]
+            slices={name: cut(values) for name, values in self.slices.items()},  # type: ignore[misc]
+            left_out=self.left_out,
+            kinds=self.kinds,
+            probabilities=cut(self.probabilities) if self.probabilities else (),  # type: ignore[arg-type]
+            splits=cut(self.splits) if self.splits else (),  # type: ignore[arg-type]
+        )
+
+
+def levels(scale: Scales) -> tuple[float, ...] | None:
+    """Every value of a scale, worst to best; None where any number between two bounds is legal."""
+    if scale.type == "binary":
+        return (0.0, 1.0)
+    if scale.type == "levels":
+        return tuple(float(level.value) for level in scale.levels)
+    if scale.step is None:
+        return None
+    count = round((scale.max - scale.min) / scale.step)
+    return tuple(scale.min + scale.step * i for i in range(count + 1))
+
+
+def sources(observations: Sequence[Observation]) -> tuple[str, ...]:
+    """Names of the judges (or raters) in order of appearance; names that differ only in case stay two."""
+    return tuple(dict.fromkeys(observation.source for observation in observations))
+
+
+def join(
+    verdicts: Sequence[Observation],
+    labels: Sequence[Observation],
+    *,
+    judge: str,
+    criterion: str,
+    scale: Scales,
+    vote: Vote,
+    split: str | None = None,
+    left_out: Mapping[str, int] | None = None,
+) -> Dataset:
+    """Joins one judge's verdicts with the labels on the item.
+
+    The consensus of several raters is the rater named "adjudicated" where there is one, else `vote` of
+    their values; a tie leaves the item out, counted. A verdict that failed stays, as failed.
+
+    Raises:
+        LabelError: A rater labelled an item twice.
+        TooFewLabels: Nothing is left to compare.
+    """
+    counts: Counter[str] = Counter(left_out or {})
+    given: dict[str, dict[str, Observation]] = defaultdict(dict)
+    for label in labels:
+        if label.criterion != criterion:
+            counts[f"label of another criterion ({label.criterion})"] += 1
+        elif split is not None and label.split is not None and label.split != split:
+            counts[f"label of the {label.split} split"] += 1
+        elif label.source in given[label.item]:
+            raise LabelError(f"{label.source} labelled {label.item!r} twice.", hint="Keep one, or map `latest`.")
+        else:
+            given[label.item][label.source] = label
+    said: dict[str, dict[int, Observation]] = defaultdict(dict)
+    for verdict in verdicts:
+        if verdict.source == judge and verdict.criterion == criterion:
+            said[verdict.item][verdict.sample] = verdict
+    counts["verdict without a label"] += sum(item not in given for item in said)
+    kept: list[tuple[str, float, Observation]] = []
+    for item, by_rater in given.items():
+        if not by_rater:
+            continue
+        consensus, why = _consensus(by_rater, vote)
+        if consensus is None:
+            counts[why] += 1
+        elif item not in said:
+            counts["label without a verdict"] += 1
+        else:
+            kept.append((item, consensus, next(iter(by_rater.values()))))
+    if not kept:
+        raise TooFewLabels(
+            f"No trajectory has both a verdict of {judge!r} and a label for {criterion!r}: {_reasons(counts)}.",
+            hint="Check the id columns of the two files with --map and --label-map.",
+        )
+    names = sorted({rater for by_rater in given.values() for rater in by_rater})
+    samples = sorted({index for by_sample in said.values() for index in by_sample})
+    verdict_values, failures = [], []
+    for item, _, _ in kept:
+        value, failure = _voted(said[item], vote)
+        verdict_values.append(value)
+        failures.append(failure)
+    slices = sorted({name for _, _, label in kept for name in label.slices})
+    return Dataset(
+        judge=judge,
+        criterion=criterion,
+        scale=scale,
+        items=tuple(item for item, _, _ in kept),
+        labels=tuple(value for _, value, _ in kept),
+        raters={
+            name: tuple(given[item][name].value if name in given[item] else None for item, _, _ in kept)
+            for name in names
+        },
+        verdicts=tuple(verdict_values),
+        failures=tuple(failures),
+        repeats=tuple(
+            tuple(said[item][index].value if index in said[item] else None for item, _, _ in kept) for index in samples
+        ),
+        groups=tuple(label.group or _group(said[item]) or item for item, _, label in kept),
+        slices={name: tuple(label.slices.get(name, "") for _, _, label in kept) for name in slices},
+        left_out={reason: n for reason, n in counts.items() if n},
+        kinds=tuple(sorted({label.rater_kind or "unstated" for by in given.values() for label in by.values()})),
+        probabilities=tuple(label.probability for _, _, label in kept),
+        splits=tuple(label.split or "" for _, _, label in kept),
+    )
+
+
+def _consensus(by_rater: Mapping[str, Observation], vote: Vote) -> tuple[float | None, str]:
+    adjudicated = by_rater.get("adjudicated")
+    if adjudicated is not None and adjudicated.value is not None:
+        return adjudicated.value, ""
+    values = [label.value for label in by_rater.values() if label.value is not None]
+    if not values:
+        failed = any(label.failed for label in by_rater.values())
+        return None, "label missing or unreadable" if failed else "label says not applicable"
+    consensus = vote(values)
+    return consensus, "" if consensus is not None else "raters tie and nobody adjudicated"
+
+
+def _voted(by_sample: Mapping[int, Observation], vote: Vote) -> tuple[float | None, str | None]:
+    values = [o.value for o in by_sample.values() if o.value is not None]
+    if not values:
+        return None, next((o.failed for o in by_sample.values() if o.failed), "not applicable")
+    if 2 * len(values) <= len(by_sample):
+        return None, "failed: fewer than half of the samples are valid"
+    value = vote(values)
+    return value, None if value is not None else "tie"
+
+
+def _group(by_sample: Mapping[int, Observation]) -> str | None:
+    return next((o.group for o in by_sample.values() if o.group), None)
+
+
+def _reasons(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} × {reason}" for reason, n in counts.items() if n) or "both files are empty"
