@@ -6,27 +6,32 @@ in ``JUDGE_CONFIG``), defaults. An unknown key is an error with a suggestion.
 
 from __future__ import annotations
 
+import base64
 import difflib
 import os
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, model_validator
 
 from judge.errors import ConfigError
 from judge.types.record import Record
 from judge.types.verdict import VoteRule
 
 DEFAULT_LOCAL_JUDGE = "local/smollm2-135m"
+Structured = Literal["json_schema", "json_object", "tool", "plain"]
 
 
 class ProviderSettings(Record):
     """How one provider is reached.
 
     Attributes:
-        base_url: All requests go there and nowhere else.
+        base_url: All requests go there and nowhere else. A user, password or query in it is moved to
+            `Settings.keys` on loading, so that what is stored and shown never holds them.
         api_key_env: Name of the environment variable that holds the key; the key itself is never stored.
         headers: Extra HTTP headers; ``${NAME}`` in a value is read from the environment when sending.
         timeout_s: Longest wait for one HTTP request, in seconds.
@@ -48,13 +53,14 @@ class ModelSettings(Record):
     Attributes:
         context_tokens: Prompt and reply together.
         input_usd_per_million, output_usd_per_million: Prices; both or neither.
-        structured: How the reply is forced into JSON; None lets the provider choose.
+        structured: How the reply is forced into JSON: "json_schema", "json_object", "tool", or "plain" for not
+            at all; None lets the provider choose.
     """
 
     context_tokens: int | None = Field(default=None, ge=256)
     input_usd_per_million: float | None = Field(default=None, ge=0)
     output_usd_per_million: float | None = Field(default=None, ge=0)
-    structured: str | None = None
+    structured: Structured | None = None
 
 
 class Settings(Record):
@@ -111,7 +117,62 @@ class Settings(Record):
 
     def secrets(self) -> tuple[str, ...]:
         """Every secret text that must not reach a file, a log or an error."""
-        return tuple(s.get_secret_value() for s in self.keys.values() if len(s.get_secret_value()) >= 4)
+        found: list[str] = []
+        for name, secret in self.keys.items():
+            text = secret.get_secret_value()
+            found.append(text)
+            if name.startswith(_URL_OF):
+                parts = urlsplit(text)
+                found += [parts.password or "", unquote(parts.password or ""), _basic(text) or ""]
+                found += [value for _, value in parse_qsl(parts.query)]
+        return tuple(dict.fromkeys(text for text in found if len(text) >= 4))
+
+    def sent_headers(self, provider: str) -> dict[str, str]:
+        """Extra headers as they are sent, with every ``${NAME}`` filled in; never log or store them.
+
+        Raises:
+            ConfigError: A header names an environment variable that is not set.
+        """
+        out: dict[str, str] = {}
+        basic = _basic(self._secret(_URL_OF + provider))
+        if basic:
+            out["Authorization"] = f"Basic {basic}"
+        for header, value in self.provider(provider).headers.items():
+            for name in _references(value):
+                secret = self._secret(name)
+                if secret is None:
+                    raise ConfigError(
+                        f"The header {header!r} of provider {provider!r} needs ${{{name}}}, which is not set."
+                    )
+                value = value.replace(f"${{{name}}}", secret)
+            out[header] = value
+        return out
+
+    def sent_query(self, provider: str) -> dict[str, str]:
+        """The query of the provider's base_url, as it is sent; never log or store it."""
+        return dict(parse_qsl(urlsplit(self._secret(_URL_OF + provider) or "").query, keep_blank_values=True))
+
+    def _secret(self, name: str) -> str | None:
+        secret = self.keys.get(name)
+        return secret.get_secret_value() if secret else None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _hide_urls(cls, values: Any) -> Any:
+        """Move user, password and query of each base_url out of sight."""
+        if not isinstance(values, dict) or not isinstance(values.get("providers"), dict):
+            return values
+        providers, keys = dict(values["providers"]), dict(values.get("keys") or {})
+        for name, given in providers.items():
+            fields = given.model_dump() if isinstance(given, ProviderSettings) else given
+            if isinstance(fields, dict) and isinstance(fields.get("headers"), dict):
+                _no_literal_secret(name, fields["headers"])
+            if isinstance(fields, dict) and isinstance(fields.get("base_url"), str):
+                shown = _shown_url(fields["base_url"], name)
+                if shown != fields["base_url"].rstrip("/"):
+                    keys[_URL_OF + name] = SecretStr(fields["base_url"])
+                providers[name] = {**fields, "base_url": shown}
+        return {**values, "providers": providers, "keys": keys}
 
     @property
     def default_judge(self) -> str:
@@ -122,6 +183,7 @@ class Settings(Record):
         return self.judge or DEFAULT_LOCAL_JUDGE
 
 
+_URL_OF = "base_url of "
 KEY_NAMES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 _BASE_URLS = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 _FROM_ENVIRONMENT = {
@@ -206,7 +268,54 @@ def _keys(providers: Any, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _references(text: str) -> list[str]:
-    return [part.split("}", 1)[0] for part in text.split("${")[1:] if "}" in part]
+    return re.findall(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", text)
+
+
+def _no_literal_secret(provider: str, headers: Mapping[str, Any]) -> None:
+    for header, value in headers.items():
+        if re.search(r"auth|key|token|cookie|secret", str(header), re.IGNORECASE) and not _references(str(value)):
+            raise ConfigError(
+                f"The header {header!r} of provider {provider!r} holds a secret as text.",
+                hint='Put the secret into an environment variable and write its name: "${NAME}".',
+            )
+
+
+def _shown_url(url: str, provider: str) -> str:
+    """Scheme, host, port and path of a base_url; the errors never repeat the rest of it."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ConfigError(
+            f"The base_url of provider {provider!r} is not a URL: its host or port cannot be read."
+        ) from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigError(
+            f"The base_url of provider {provider!r} is not an http or https URL with a host.",
+            hint='Write it like "http://127.0.0.1:8080/v1".',
+        )
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+
+
+def _basic(url: str | None) -> str | None:
+    """The HTTP Basic credentials of a URL's user and password, or None."""
+    parts = urlsplit(url or "")
+    if not parts.username and not parts.password:
+        return None
+    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    return base64.b64encode(pair.encode()).decode()
+
+
+def keep_litellm_offline(environment: MutableMapping[str, str] | None = None) -> None:
+    """Set what litellm reads while it is imported, so that it fetches no price list from the network.
+
+    The only write to the environment in the project; what the user has set stays.
+    """
+    env = os.environ if environment is None else environment
+    env.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    env.setdefault("LITELLM_OFFLINE_MODE", "true")
+    env.setdefault("LITELLM_MODE", "PRODUCTION")  # no .env file of the working folder is loaded
 
 
 def _explain(error: ValidationError, path: Path | None) -> ConfigError:
@@ -223,4 +332,5 @@ def _explain(error: ValidationError, path: Path | None) -> ConfigError:
         near = difflib.get_close_matches(leaf, owner.model_fields, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(owner.model_fields)}."
         return ConfigError(f"Unknown setting {where!r}{origin}.", hint=hint)
-    return ConfigError(f"Setting {where!r}{origin} is {first.get('input')!r}: {first['msg']}.")
+    found = "not shown" if re.search(r"key|header|url", where) else repr(first.get("input"))
+    return ConfigError(f"Setting {where!r}{origin} is {found}: {first['msg']}.")

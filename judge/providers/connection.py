@@ -1,0 +1,223 @@
+"""One opened judge: its provider, with limits, the one retry layer, the cache and the price around it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from pydantic import ValidationError
+
+from judge.config import Settings
+from judge.errors import RetryableError, TerminalError, UnknownName
+from judge.protocols import Cache, Provider
+from judge.providers.limits import Pace, PerLoop
+from judge.providers.prices import Price, price_of
+from judge.providers.retry import backoff
+from judge.registry import find, names, unknown
+from judge.types.record import canonical_json
+from judge.types.request import Reply, Request
+from judge.types.trajectory import Usage
+
+Sleep = Callable[[float], Awaitable[Any]]
+KEY_VERSION = 1
+
+
+class _Lane:
+    """The limits of one running loop."""
+
+    def __init__(self, concurrency: int, pace: Pace | None) -> None:
+        self.room = asyncio.Semaphore(concurrency)
+        self.pace = pace
+
+
+class Connection:
+    """An opened judge. Made by `connect`.
+
+    Attributes:
+        name: The judge's full name, e.g. "openai/gpt-4o".
+        provider, model: Its two parts.
+        host: Host that is contacted (with its port), or None where no request leaves the process.
+        offline: True for judges that answer from the request's subject and call no model.
+        context_tokens: Tokens that prompt and reply may take together, or None where unknown.
+        requests: Calls of `complete` that reached the provider, retries included.
+    """
+
+    def __init__(
+        self,
+        opened: Provider,
+        *,
+        provider: str,
+        model: str,
+        settings: Settings,
+        cache: Cache | None,
+        sleep: Sleep,
+        clock: Callable[[], float],
+        draw: Callable[[], float],
+    ) -> None:
+        self.name = opened.name
+        self.provider = provider
+        self.model = model
+        self.host: str | None = getattr(opened, "host", None)
+        self.offline = opened.offline
+        self.context_tokens = opened.context_tokens
+        self.requests = 0
+        self._opened = opened
+        self._settings = settings
+        self._cache = cache if getattr(opened, "cacheable", not opened.offline) else None
+        self._sleep = sleep
+        self._clock = clock
+        self._draw = draw
+        self._terminal: TerminalError | None = None
+        self._price: Price | None = price_of(self.name, settings, free=opened.offline or provider == "local")
+        limits = settings.provider(provider)
+        most = getattr(opened, "most_at_once", None)
+        concurrency = limits.concurrency or settings.concurrency
+        self._concurrency = min(concurrency, most) if most else concurrency
+        self._per_minute = limits.requests_per_minute
+        self._lanes = PerLoop(self._lane)
+
+    def _lane(self) -> _Lane:
+        pace = Pace(self._per_minute, clock=self._clock, sleep=self._sleep) if self._per_minute else None
+        return _Lane(self._concurrency, pace)
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of `text` for this model, exact or an overestimate."""
+        return self._opened.count_tokens(text)
+
+    def payload(self, request: Request) -> dict[str, Any]:
+        """The call as it would be sent at the first attempt, with the effective host and without secrets."""
+        return self._opened.payload(request if request.attempt == 0 else request.model_copy(update={"attempt": 0}))
+
+    def key(self, request: Request) -> str:
+        """Cache key: sha256 of everything that can change the reply, the sample index included."""
+        return hashlib.sha256(
+            canonical_json(
+                {
+                    "payload": self.payload(request),
+                    "sample": request.sample,
+                    "versions": request.versions,
+                    "key": KEY_VERSION,
+                }
+            )
+        ).hexdigest()
+
+    def hit(self, request: Request) -> Reply | None:
+        """The kept reply of this sample, or None. A retry (`attempt` > 0) never reads the cache."""
+        if self._cache is None or request.attempt > 0:
+            return None
+        text = self._cache.get(self.key(request))
+        if text is None:
+            return None
+        try:
+            reply = Reply.model_validate_json(text)
+        except ValidationError:
+            return None
+        return reply.model_copy(update={"cached": True, "attempts": 0})
+
+    def keep(self, request: Request, reply: Reply) -> None:
+        """Put a reply into the cache. Only for replies that parsed to a valid vote: the caller knows."""
+        if self._cache is not None and not reply.cached:
+            self._cache.put(self.key(request), reply.model_dump_json(exclude_none=True))
+
+    async def complete(self, request: Request) -> Reply:
+        """Ask the model, within the limits, again where waiting may help. Never reads the cache.
+
+        A place among the concurrent calls is held while a request is under way, not while waiting.
+
+        Raises:
+            RetryableError: Every try failed, or the server asks for a wait longer than `max_wait_s`.
+            RequestRefused: This request is wrong.
+            TerminalError: No call will succeed; every later call raises the same at once.
+        """
+        lane = await self._lanes.get()
+        begun = self._clock()
+        spent = 0
+        tries = 0
+        while True:
+            async with lane.room:
+                if self._terminal is not None:
+                    raise self._terminal.with_traceback(None)
+                if lane.pace is not None:
+                    await lane.pace.turn()
+                tries += 1
+                self.requests += 1
+                try:
+                    reply = await self._opened.complete(request)
+                    return reply.model_copy(
+                        update={"attempts": spent + reply.attempts, "seconds": self._clock() - begun}
+                    )
+                except TerminalError as error:
+                    self._terminal = self._terminal or error
+                    raise
+                except RetryableError as error:
+                    spent += error.attempts
+                    failed = error
+            await self._sleep(self._wait(failed, tries, spent))
+
+    def _wait(self, error: RetryableError, tries: int, spent: int) -> float:
+        """Seconds until the next try; raises where there is none."""
+        error.attempts = spent
+        asked = error.retry_after
+        if asked is not None and asked > self._settings.max_wait_s:
+            error.hint = (
+                f"The server asks to wait {asked:g} s, more than max_wait_s = {self._settings.max_wait_s:g}. "
+                "Run again later (finished work is kept), or raise max_wait_s."
+            )
+            raise error
+        if tries > self._settings.http_retries:
+            error.hint = error.hint or f"Given up after {tries} {'try' if tries == 1 else 'tries'}."
+            raise error
+        wait = backoff(tries, draw=self._draw())
+        return max(asked, 0.0) if asked is not None else wait
+
+    def price(self, usage: Usage) -> float | None:
+        """US dollars for `usage`, or None where the price or the number of tokens is unknown."""
+        return self._price.cost(usage) if self._price else None
+
+    async def aclose(self) -> None:
+        """Close what belongs to the running loop."""
+        await self._lanes.aclose()
+        await self._opened.aclose()
+
+
+def connect(
+    name: str,
+    settings: Settings,
+    *,
+    cache: Cache | None = None,
+    sleep: Sleep = asyncio.sleep,
+    clock: Callable[[], float] = time.monotonic,
+    draw: Callable[[], float] = random.random,
+) -> Connection:
+    """Open the judge `name` ("PROVIDER/MODEL"). Nothing is sent yet.
+
+    Args:
+        sleep, clock, draw: Waiting, the time in seconds, and a random number in [0, 1) for jitter.
+
+    Raises:
+        UnknownName: No such provider or judge; the message suggests the nearest.
+        MissingExtra: The provider needs a package that is not installed.
+        ConfigError: A file or a setting that it needs is wrong or missing.
+    """
+    provider, slash, model = name.partition("/")
+    if not slash or not model:
+        known = names("providers")
+        if provider in known:
+            raise UnknownName(f"Judge {name!r} names no model.", hint=f'Write it as "{provider}/MODEL".')
+        error = unknown("judge", name, [f"{each}/MODEL" for each in known])
+        raise UnknownName(error.message, hint=f'{error.hint} A judge is named "PROVIDER/MODEL".')
+    opened: Provider = find("providers", provider)(model, settings)
+    return Connection(
+        opened,
+        provider=provider,
+        model=model,
+        settings=settings,
+        cache=cache if settings.cache else None,
+        sleep=sleep,
+        clock=clock,
+        draw=draw,
+    )

@@ -1,0 +1,333 @@
+"""`openai/MODEL`: chat completions of OpenAI, or of any compatible server by `base_url`.
+
+The official SDK sends; its own retries are off. The body of the answer is decoded here, so that
+a reply without choices, with a null message or with an unknown field is a status and not a crash.
+
+A server that puts the whole answer into ``reasoning_content`` and leaves ``content`` empty has
+given no answer: the reply is "empty". Reasoning is not taken for a verdict.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from judge.config import Settings
+from judge.errors import ProviderError, TerminalError
+from judge.providers.failures import Answered, bad_response, failure
+from judge.providers.limits import PerLoop
+from judge.providers.prices import context_of
+from judge.providers.refusals import OPTIONAL, TOKEN_LIMITS, Adaptation, dropped, refused_parameter
+from judge.providers.schema import is_strict
+from judge.providers.tokens import estimate_tokens
+from judge.types.request import Reply, ReplyStatus, Request, TokenLogprob
+from judge.types.trajectory import Usage
+
+OWN_URL = "https://api.openai.com/v1"
+TOP_LOGPROBS = 20
+NO_KEY = "none"
+"""Sent as the key to a server of the user's own where none is configured: the SDK insists on one."""
+_NAMES = (*TOKEN_LIMITS, *OPTIONAL, "response_format", "tools", "tool_choice", "system")
+_FINISHED: dict[str, ReplyStatus] = {"length": "truncated", "content_filter": "content_filter"}
+
+
+def open_provider(model: str, settings: Settings) -> OpenAIChat:
+    """The provider behind `openai/MODEL`."""
+    return OpenAIChat(f"openai/{model}", model, settings)
+
+
+class OpenAIChat:
+    """Chat completions by the official SDK.
+
+    Args:
+        name: The judge's full name.
+        model: As it is sent.
+        base_url: In place of the settings'.
+        shown_host: False keeps a host that changes from run to run out of payload and reply.
+        extra: Fields of the body that the SDK does not know.
+    """
+
+    offline = False
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        settings: Settings,
+        *,
+        provider: str = "openai",
+        base_url: str | None = None,
+        shown_host: bool = True,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.context_tokens = context_of(name, settings)
+        self._model = model
+        self._settings = settings
+        self._provider = provider
+        configured = base_url or settings.provider(provider).base_url
+        self._own_server = configured is not None
+        self._url = configured or OWN_URL
+        self.host: str | None = urlsplit(self._url).netloc if shown_host else None
+        self._shown_url = self._url if shown_host else None
+        self._extra = dict(extra or {})
+        self._mode = settings.model(name).structured or "json_schema"
+        self._secrets = settings.secrets()
+        self._adaptation = Adaptation(_adapted)
+        self._clients = PerLoop(self._client, _close)
+
+    def count_tokens(self, text: str) -> int:
+        """An overestimate; see `estimate_tokens`."""
+        return estimate_tokens(text)
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The request body before anything is adapted. Parameters that nobody set are absent."""
+        sampling = request.sampling
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": [
+                {"role": "system", "content": request.system},
+                {"role": "user", "content": "\n\n".join(request.segments)},
+            ],
+            "max_tokens" if self._own_server else "max_completion_tokens": sampling.max_output_tokens,
+        }
+        for name in ("temperature", "top_p", "seed", "reasoning_effort"):
+            value = getattr(sampling, name)
+            if value is not None:
+                body[name] = value
+        if sampling.logprobs:
+            body["logprobs"] = True
+            body["top_logprobs"] = TOP_LOGPROBS
+        if self._mode == "json_schema":
+            body["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {
+                    "name": request.reply_name,
+                    "schema": request.reply_schema,
+                    "strict": is_strict(request.reply_schema),
+                },
+            }
+        elif self._mode == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        elif self._mode == "tool":
+            function = {"name": request.reply_name, "parameters": request.reply_schema}
+            body["tools"] = [{"type": "function", "function": function}]
+            body["tool_choice"] = {"type": "function", "function": {"name": request.reply_name}}
+        return body
+
+    def payload(self, request: Request) -> dict[str, Any]:
+        """Host and body, without key or headers."""
+        return {"url": self._shown_url, "body": self.body(request), **self._extra}
+
+    async def complete(self, request: Request) -> Reply:
+        """One chat completion; see `Provider.complete`."""
+        if not self._own_server and not self._settings.key(self._provider):
+            raise TerminalError(
+                f"{self.name} needs an API key and none is set.",
+                hint="Set OPENAI_API_KEY, or providers.openai.base_url for a server of your own.",
+                provider=self.name,
+                reason="auth",
+            )
+        client = await self._clients.get()
+        body = self.body(request)
+
+        async def send(adapted: dict[str, Any]) -> bytes:
+            try:
+                raw = await client.chat.completions.with_raw_response.create(**adapted, extra_body=self._extra or None)
+            except Exception as error:
+                raise self._failure(error, adapted) from None
+            content: bytes = raw.content
+            return content
+
+        content, refused, spent = await self._adaptation.send(body, send)
+        reply = reply_of(self._decode(content), limit=request.sampling.max_output_tokens, host=self.host)
+        left_out = dropped(body, refused)
+        if request.sampling.thinking_tokens is not None:
+            left_out = (*left_out, "thinking_tokens")
+        return reply.model_copy(update={"dropped": left_out, "attempts": spent})
+
+    def _failure(self, error: Exception, sent: Mapping[str, Any]) -> ProviderError:
+        parameter = None
+        if getattr(error, "status_code", None) in {400, 422}:
+            parameter = refused_parameter(getattr(error, "body", None), sent, names=_NAMES)
+            if parameter == "response_format" and sent["response_format"]["type"] == "json_object":
+                parameter = "response_format:json_object"
+            elif parameter == "tool_choice":
+                parameter = "tools"
+        elif not hasattr(error, "status_code") and not _from_sdk(error):
+            raise error
+        return failure(error, provider=self.name, secrets=self._secrets, now=time.time(), parameter=parameter)
+
+    def _decode(self, content: bytes) -> Mapping[str, Any]:
+        try:
+            decoded = orjson.loads(content)
+        except orjson.JSONDecodeError:
+            try:  # lone surrogates, which some servers send and orjson refuses
+                decoded = json.loads(content)
+            except ValueError:
+                raise bad_response(self.name, "a body that is not JSON") from None
+        if not isinstance(decoded, dict):
+            raise bad_response(self.name, "JSON that is no chat completion")
+        if decoded.get("error") and not decoded.get("choices"):
+            raise failure(Answered(decoded), provider=self.name, secrets=self._secrets, now=time.time())
+        return decoded
+
+    def _client(self) -> Any:
+        import openai
+
+        transport: Any = openai.DefaultAsyncHttpxClient
+        if importlib.util.find_spec("aiohttp"):
+            transport = openai.DefaultAioHttpClient  # costs a third less time for each call
+        return openai.AsyncOpenAI(
+            api_key=self._settings.key(self._provider) or NO_KEY,
+            base_url=self._url,
+            timeout=self._settings.provider(self._provider).timeout_s,
+            max_retries=0,
+            default_headers=self._settings.sent_headers(self._provider),
+            default_query=self._settings.sent_query(self._provider),
+            http_client=transport(follow_redirects=False, trust_env=not is_loopback(self._url)),
+        )
+
+    async def aclose(self) -> None:
+        """Close the running loop's client."""
+        await self._clients.aclose()
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL names this machine: then no proxy of the environment is used."""
+    host = urlsplit(url).hostname or ""
+    return host in {"localhost", "::1"} or host.startswith("127.")
+
+
+async def _close(client: Any) -> None:
+    await client.close()
+
+
+def _from_sdk(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] in {
+        "openai",
+        "anthropic",
+        "httpx2",
+        "aiohttp",
+        "litellm",
+    } or isinstance(error, OSError | ValueError)
+
+
+def _adapted(body: dict[str, Any], refused: frozenset[str]) -> dict[str, Any]:
+    """`body` without what the model refuses, in another form where there is one."""
+    if not refused:
+        return body
+    out = dict(body)
+    old, new = TOKEN_LIMITS
+    if old in refused and old in out and new not in refused:
+        out[new] = out.pop(old)
+    elif new in refused and new in out and old not in refused:
+        out[old] = out.pop(new)
+    for name in OPTIONAL:
+        if name in refused:
+            out.pop(name, None)
+    if "logprobs" in refused:
+        out.pop("top_logprobs", None)
+    if "tools" in refused:
+        out.pop("tools", None)
+        out.pop("tool_choice", None)
+    if "response_format:json_object" in refused:
+        out.pop("response_format", None)
+    elif "response_format" in refused and "response_format" in out:
+        out["response_format"] = {"type": "json_object"}
+    if "system" in refused:
+        first, *rest = out["messages"]
+        if first["role"] == "system" and rest:
+            out["messages"] = [{**rest[0], "content": f"{first['content']}\n\n{rest[0]['content']}"}, *rest[1:]]
+    return out
+
+
+def reply_of(decoded: Mapping[str, Any], *, limit: int | None, host: str | None) -> Reply:
+    """A Reply from a decoded chat completion, whatever is missing in it."""
+    choices = decoded.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    message = choice.get("message")
+    message = message if isinstance(message, dict) else {}
+    finish = choice.get("finish_reason")
+    finish = finish if isinstance(finish, str) else None
+    text = _text(message)
+    refusal = message.get("refusal")
+    refusal = refusal if isinstance(refusal, str) and refusal.strip() else None
+    status: ReplyStatus = _FINISHED.get(finish or "", "ok")
+    if refusal is not None:
+        status = "refusal"
+    elif status == "ok" and (text is None or not text.strip()):
+        status = "empty"
+    model = decoded.get("model")
+    return Reply(
+        text=text,
+        status=status,
+        finish_reason=finish,
+        refusal=refusal,
+        model=model if isinstance(model, str) else None,
+        usage=usage_of(decoded.get("usage")),
+        logprobs=logprobs_of(choice.get("logprobs")),
+        host=host,
+        limit=limit,
+    )
+
+
+def _text(message: Mapping[str, Any]) -> str | None:
+    content = message.get("content")
+    if isinstance(content, list):
+        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    if isinstance(content, str) and content.strip():
+        return content
+    calls = message.get("tool_calls")
+    if isinstance(calls, list) and calls and isinstance(calls[0], dict):
+        function = calls[0].get("function")
+        arguments = function.get("arguments") if isinstance(function, dict) else None
+        if isinstance(arguments, str):
+            return arguments
+        if isinstance(arguments, dict):
+            return json.dumps(arguments, ensure_ascii=False)
+    return content if isinstance(content, str) else None
+
+
+def usage_of(value: Any) -> Usage | None:
+    """Usage from the ``usage`` object of a chat completion; None where there is none."""
+    if not isinstance(value, dict):
+        return None
+    prompt = value.get("prompt_tokens_details")
+    completion = value.get("completion_tokens_details")
+    return Usage(
+        input_tokens=count(value, "prompt_tokens"),
+        output_tokens=count(value, "completion_tokens"),
+        cache_read_input_tokens=count(prompt, "cached_tokens"),
+        reasoning_output_tokens=count(completion, "reasoning_tokens"),
+    )
+
+
+def count(value: Any, name: str) -> int | None:
+    """A number of tokens under `name`, or None where it is absent or no such number."""
+    found = value.get(name) if isinstance(value, Mapping) else None
+    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+
+
+def logprobs_of(value: Any) -> tuple[TokenLogprob, ...] | None:
+    """Generated tokens with their alternatives, or None where the server gave none."""
+    content = value.get("content") if isinstance(value, dict) else None
+    if not isinstance(content, list) or not content:
+        return None
+    try:
+        return tuple(
+            TokenLogprob(
+                token=item["token"],
+                logprob=item["logprob"],
+                top=tuple((other["token"], other["logprob"]) for other in item.get("top_logprobs") or ()),
+            )
+            for item in content
+        )
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,117 @@
+"""Prices and context windows: from the settings, else from the table that litellm ships. Unknown stays unknown."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from judge.config import Settings
+from judge.types.record import Record
+from judge.types.trajectory import Usage
+
+TABLE = "model_prices_and_context_window_backup.json"
+
+
+class Price(Record):
+    """US dollars for one token.
+
+    Attributes:
+        cache_read, cache_creation: For input tokens read from or written to a provider's prompt
+            cache; None where they cost what other input costs.
+    """
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_creation: float | None = None
+
+    def cost(self, usage: Usage) -> float | None:
+        """Dollars for `usage`; None where the number of input or output tokens is not known."""
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        read = (usage.cache_read_input_tokens or 0) if self.cache_read is not None else 0
+        created = (usage.cache_creation_input_tokens or 0) if self.cache_creation is not None else 0
+        plain = max(0, usage.input_tokens - read - created)
+        dollars = plain * self.input + usage.output_tokens * self.output
+        dollars += read * (self.cache_read or 0.0) + created * (self.cache_creation or 0.0)
+        return round(dollars, 12)
+
+
+@cache
+def table() -> Mapping[str, Any]:
+    """litellm's bundled table, read without importing litellm; empty where litellm is absent."""
+    found = importlib.util.find_spec("litellm")
+    for folder in (found.submodule_search_locations or ()) if found else ():
+        path = Path(folder) / TABLE
+        if path.is_file():
+            read = json.loads(path.read_text(encoding="utf-8"))
+            return read if isinstance(read, dict) else {}
+    return {}
+
+
+def entry(judge: str) -> Mapping[str, Any] | None:
+    """The table's row for a judge's full name, or None. "openai/gpt-4o" finds "gpt-4o"."""
+    rows = table()
+    provider, _, model = judge.partition("/")
+    if provider == "litellm":
+        names: tuple[str, ...] = (model, model.partition("/")[2])
+    elif provider in {"openai", "anthropic"}:
+        names = (judge, model)
+    else:
+        return None
+    for name in names:
+        row = rows.get(name) if name else None
+        if isinstance(row, dict) and (provider == "litellm" or row.get("litellm_provider") in {provider, None}):
+            return row
+    return None
+
+
+def price_of(judge: str, settings: Settings, *, free: bool = False) -> Price | None:
+    """The price of a judge by its full name, or None where nobody knows it.
+
+    The settings come first. With a `base_url`, the maker's list price says nothing about the
+    server that answers: then only the settings count.
+
+    Args:
+        free: The judge runs in this process and costs no money.
+    """
+    own = settings.model(judge)
+    if own.input_usd_per_million is not None and own.output_usd_per_million is not None:
+        return Price(input=own.input_usd_per_million / 1e6, output=own.output_usd_per_million / 1e6)
+    if free:
+        return Price(input=0.0, output=0.0)
+    if settings.provider(judge.partition("/")[0]).base_url:
+        return None
+    row = entry(judge)
+    if row is None:
+        return None
+    needed = _number(row, "input_cost_per_token"), _number(row, "output_cost_per_token")
+    if needed[0] is None or needed[1] is None:
+        return None
+    return Price(
+        input=needed[0],
+        output=needed[1],
+        cache_read=_number(row, "cache_read_input_token_cost"),
+        cache_creation=_number(row, "cache_creation_input_token_cost"),
+    )
+
+
+def context_of(judge: str, settings: Settings) -> int | None:
+    """Tokens that prompt and reply may take together, from the settings or the table; None where unknown."""
+    own = settings.model(judge).context_tokens
+    if own is not None:
+        return own
+    row = entry(judge)
+    if row is None or settings.provider(judge.partition("/")[0]).base_url:
+        return None
+    value = row.get("max_input_tokens")
+    return value if isinstance(value, int) and value > 0 else None
+
+
+def _number(row: Mapping[str, Any], name: str) -> float | None:
+    value = row.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
