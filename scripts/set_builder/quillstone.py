@@ -67,10 +67,11 @@ PAGES: dict[str, tuple[str, str]] = {
     ),
 }
 
-COMMON_WORDS = frozenset(
-    "a an and are as at be by can do does for from how i if in is it long many much my of on or our the to what when "
-    "which with work works you your we will not there that this quillstone".split()
-)
+COMMON_TEXT = """
+a an and are as at be by can do does for from how i if in is it long many much my of on or our the to what when
+which with work works you your we will not there that this quillstone
+"""
+COMMON_WORDS = frozenset(COMMON_TEXT.split())
 
 SEARCH = Tool(
     name="search_docs",

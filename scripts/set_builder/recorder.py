@@ -56,7 +56,7 @@ class Draw:
 class Recorder:
     """One run in the making: call the methods in the order in which things happened."""
 
-    def __init__(self, id: str, group: str, task: str, tools: Sequence[Tool], agent: str) -> None:
+    def __init__(self, id: str, group: str, task: str, tools: Sequence[Tool], agent: str, system: str = "") -> None:
         self.draw = Draw(id)
         self._id, self._group, self._task = id, group, task
         self._tools, self._agent = tuple(tools), agent
@@ -68,6 +68,8 @@ class Recorder:
         self._calls = 0
         self._seen_chars = 1800 + len(task)  # instructions and tool schemas come before the task
         self._spent = [0, 0]
+        if system:
+            self._steps.append(Message(**self._common(0.0), role="system", content=(Text(text=system),)))
         self._steps.append(Message(**self._common(0.0), role="user", content=(Text(text=task),)))
 
     def _common(self, seconds: float) -> dict[str, Any]:
