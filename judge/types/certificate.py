@@ -6,26 +6,13 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from judge.types.calibration_set import Population, Profile
 from judge.types.estimate import Statistic
 from judge.types.record import Record
 from judge.types.verdict import JudgeSpec
 
 Decision = Literal["certified", "refused", "undecided"]
-Profile = Literal["strict", "default", "advisory"]
 ClaimState = Literal["met", "missed", "undecided", "not_tested"]
-
-
-class Requirement(Record):
-    """A threshold that a claim is held to.
-
-    Attributes:
-        name: Name of the claim, e.g. "tnr".
-        at_least, at_most: Exactly one of the two.
-    """
-
-    name: str
-    at_least: float | None = None
-    at_most: float | None = None
 
 
 class Claim(Record):
@@ -53,18 +40,6 @@ class Claim(Record):
     state: ClaimState
     reason: str = ""
     more_labels: int | None = None
-
-
-class Population(Record):
-    """The runs that a certificate speaks of; a run outside is out of scope.
-
-    Attributes:
-        agents: Names of the agents seen; empty when the runs name none.
-        steps: Fewest and most steps of a labelled run.
-    """
-
-    agents: tuple[str, ...] = ()
-    steps: tuple[int, int] | None = None
 
 
 class Scope(Record):

@@ -1,0 +1,182 @@
+"""Plots as SVG text to stand inside a page: no script, no font file, no address.
+
+Colours hold on white and on dark pages alike; every plot has a title and labelled axes.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK = "#5b6472"
+BLUE = "#3b7dd8"
+GREEN = "#2f9e62"
+RED = "#d1495b"
+AMBER = "#d98e04"
+GREY = "#9aa3af"
+
+STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "judge",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "text.color": INK,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "legend.frameon": False,
+}
+
+
+@dataclass(frozen=True)
+class Span:
+    """A value with its interval, and the threshold it is held to; None where there is none."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    threshold: float | None = None
+    state: str = "plain"
+
+
+STATE_COLOURS = {"met": GREEN, "missed": RED, "undecided": AMBER, "not_tested": GREY, "plain": BLUE}
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+    import matplotlib
+
+    matplotlib.rcParams.update(STYLE)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def _svg(figure: Figure, title: str) -> str:
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Title": title})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    # Fixed sizes in points become a width that shrinks on a phone; metadata names addresses that nobody needs.
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'<svg ([^>]*?)width="[^"]*"', r'<svg \1role="img"', text, count=1)
+    text = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", text, count=1)
+    return text.strip()
+
+
+def confusion(counts: Sequence[Sequence[int]], names: Sequence[str], *, title: str = "Judge against people") -> str:
+    """Rows are what people said, columns what the judge said; `counts` has shape (k, k)."""
+    size = 1.4 + 0.55 * len(names)
+    figure, axes = _figure(max(3.0, size + 0.8), max(2.6, size))
+    total = max(1, max(max(row) for row in counts))
+    for i, row in enumerate(counts):
+        for j, count in enumerate(row):
+            colour = GREEN if i == j else RED
+            axes.add_patch(_square(j, i, colour, 0.08 + 0.72 * count / total if count else 0.0))
+            axes.text(j, i, str(count), ha="center", va="center", fontsize=10)
+    axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), xlabel="judge", ylabel="people", title=title)
+    axes.set_xticks(range(len(names)), names)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_aspect("equal")
+    axes.tick_params(length=0)
+    return _svg(figure, title)
+
+
+def _square(x: float, y: float, colour: str, alpha: float) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, facecolor=colour, alpha=alpha, linewidth=0)
+
+
+def spans(
+    rows: Sequence[Span], *, title: str, label: str, limits: tuple[float, float] | None = None
+) -> str:
+    """Values with intervals, a line each; a short mark shows the threshold, the colour the state."""
+    figure, axes = _figure(6.4, 0.9 + 0.32 * max(1, len(rows)))
+    for y, row in enumerate(rows):
+        colour = STATE_COLOURS[row.state]
+        if row.low is not None and row.high is not None:
+            axes.plot([row.low, row.high], [y, y], color=colour, linewidth=3, alpha=0.45, solid_capstyle="round")
+        if row.value is not None:
+            axes.plot([row.value], [y], marker="o", color=colour, markersize=5)
+        else:
+            axes.text(0.02, y, "unknown", transform=axes.get_yaxis_transform(), va="center", fontsize=8, color=GREY)
+        if row.threshold is not None:
+            axes.plot([row.threshold] * 2, [y - 0.32, y + 0.32], color=INK, linewidth=1.4)
+    axes.set_yticks(range(len(rows)), [row.name for row in rows])
+    axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=label, title=title)
+    if limits:
+        axes.set_xlim(*limits)
+    axes.grid(axis="x", alpha=0.25)
+    axes.tick_params(axis="y", length=0)
+    return _svg(figure, title)
+
+
+def reliability(
+    points: Sequence[tuple[float, float, float, float, int]], *, title: str, xlabel: str, diagonal: bool
+) -> str:
+    """Share that people passed at each score: (score, share, low, high, n) a point; size follows n."""
+    figure, axes = _figure(4.6, 3.2)
+    if diagonal:
+        axes.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle="--")
+    for x, share, low, high, n in points:
+        axes.plot([x, x], [low, high], color=BLUE, linewidth=2, alpha=0.4)
+        axes.plot([x], [share], marker="o", color=BLUE, markersize=4 + min(6.0, n**0.5 / 2))
+        axes.annotate(f"n={n}", (x, high), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=7)
+    axes.set(ylim=(-0.03, 1.12), xlabel=xlabel, ylabel="share people passed", title=title)
+    axes.grid(alpha=0.25)
+    return _svg(figure, title)
+
+
+def bars(values: Mapping[str, float], *, title: str, xlabel: str, ylabel: str) -> str:
+    """One bar a name, in the order given."""
+    figure, axes = _figure(4.6, 2.8)
+    axes.bar(range(len(values)), list(values.values()), color=BLUE, alpha=0.75, width=0.7)
+    axes.set_xticks(range(len(values)), list(values))
+    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    axes.grid(axis="y", alpha=0.25)
+    return _svg(figure, title)
+
+
+def curve(points: Sequence[tuple[float, float]], *, title: str, xlabel: str, ylabel: str, mark: float | None = None) -> str:
+    """A line through (x, y) points, with an optional horizontal mark."""
+    figure, axes = _figure(4.6, 2.8)
+    axes.plot([x for x, _ in points], [y for _, y in points], marker="o", color=BLUE, markersize=4)
+    if mark is not None:
+        axes.axhline(mark, color=INK, linewidth=1, linestyle="--")
+    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.25)
+    return _svg(figure, title)
+
+
+def ranks(rows: Sequence[tuple[str, float, float, float]], *, title: str) -> str:
+    """Rank of each agent with its interval: (name, rank, low, high); 1 is best and stands on the left."""
+    figure, axes = _figure(5.4, 0.9 + 0.3 * max(1, len(rows)))
+    for y, (_, rank, low, high) in enumerate(rows):
+        axes.plot([low, high], [y, y], color=BLUE, linewidth=4, alpha=0.4, solid_capstyle="round")
+        axes.plot([rank], [y], marker="o", color=BLUE, markersize=5)
+    axes.set_yticks(range(len(rows)), [row[0] for row in rows])
+    axes.set(xlim=(0.5, len(rows) + 0.5), ylim=(len(rows) - 0.4, -0.6), xlabel="rank (1 is best)", title=title)
+    axes.set_xticks(range(1, len(rows) + 1))
+    axes.grid(axis="x", alpha=0.25)
+    axes.tick_params(axis="y", length=0)
+    return _svg(figure, title)
