@@ -81,7 +81,8 @@ class SetSettings(Record):
         sampling_design: How the trajectories came to be labelled. Never guessed: "constructed" and "unknown" allow no
             corrected pass rate.
         label_kinds_allowed: Kinds of rater whose labels may count; a certificate writes it down.
-        claims: What must be proved; () for the claims of `profile`.
+        claims: What must be proved, each at the threshold of `profile` where it gives none; () for all that `profile`
+            requires.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$")
@@ -102,6 +103,9 @@ class SetSettings(Record):
         stray = {claim.criterion for claim in self.claims if claim.criterion is not None} - set(ids)
         if stray:
             raise ValueError(f"claims name criteria that the set has not: {sorted(stray)!r}")
+        claims = [(claim.name, claim.criterion) for claim in self.claims]
+        if len(set(claims)) < len(claims):
+            raise ValueError(f"a claim stands twice: {claims!r}")
         return self
 
     def criterion(self, id: str) -> SetCriterion | None:
