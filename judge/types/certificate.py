@@ -59,6 +59,16 @@ class Scope(Record):
     served_models: tuple[str, ...] = ()
 
 
+class CalibratedScore(Record):
+    """Chance that people pass a run that the judge gave this score, with its interval."""
+
+    score: float
+    probability: float = Field(ge=0, le=1)
+    low: float = Field(ge=0, le=1)
+    high: float = Field(ge=0, le=1)
+    n: int = Field(ge=0)
+
+
 class Certificate(Record):
     """What was shown of one judge, bound to exactly that judge.
 
@@ -67,6 +77,8 @@ class Certificate(Record):
         required: Names of the claims that had to pass.
         not_tested: Claims of the profile that were not tested; they are printed wherever the certificate is.
         label_uses: How often these test labels had been used for selection when this was issued.
+        pass_mark: Lowest score that counts as passed, where the scale is not binary.
+        calibrated: What a score means as a probability; empty where it could not be measured.
         canary: Frozen verdicts to re-run: trajectory id to score.
         issued_at, expires_at: ISO 8601, UTC.
         seal: sha256 of the canonical JSON of everything but `id`, `seal` and `signature`.
@@ -87,6 +99,8 @@ class Certificate(Record):
     n_labels: int = Field(ge=0)
     n_groups: int = Field(ge=0)
     label_uses: int = Field(default=1, ge=1)
+    pass_mark: float | None = None
+    calibrated: tuple[CalibratedScore, ...] = ()
     canary: dict[str, float] = {}
     fingerprints: dict[str, str] = {}
     versions: dict[str, str] = {}
@@ -105,3 +119,11 @@ class GateDecision(Record):
     reasons: tuple[str, ...] = ()
     certificate: str | None = None
     detail: dict[str, Any] = {}
+
+
+class Revocation(Record):
+    """A certificate that no longer holds, and why: a canary re-run raised the alarm, or a person withdrew it."""
+
+    certificate: str
+    at: str
+    reasons: tuple[str, ...] = Field(min_length=1)
