@@ -71,7 +71,10 @@ def _sentences(scene: DemoScene, runs: list[DemoRun], judges: tuple[str, ...]) -
 
 def _comparison(judge: str, better: DemoRun, worse: DemoRun) -> str:
     a, b = better.verdicts[judge].score, worse.verdicts[judge].score
-    names = f"{better.trajectory.id} ({number(a, absent='no score')})", f"{worse.trajectory.id} ({number(b, absent='no score')})"
+    names = (
+        f"{better.trajectory.id} ({number(a, absent='no score')})",
+        f"{worse.trajectory.id} ({number(b, absent='no score')})",
+    )
     if a is None or b is None:
         return f"{judge} gave no score to one of {names[0]} and {names[1]}: nothing can be said."
     if a > b:

@@ -106,9 +106,7 @@ def _square(x: float, y: float, colour: str, alpha: float) -> Any:
     return Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, facecolor=colour, alpha=alpha, linewidth=0)
 
 
-def spans(
-    rows: Sequence[Span], *, title: str, label: str, limits: tuple[float, float] | None = None
-) -> str:
+def spans(rows: Sequence[Span], *, title: str, label: str, limits: tuple[float, float] | None = None) -> str:
     """Values with intervals, a line each; a short mark shows the threshold, the colour the state."""
     figure, axes = _figure(6.4, 0.9 + 0.32 * max(1, len(rows)))
     for y, row in enumerate(rows):
@@ -156,7 +154,9 @@ def bars(values: Mapping[str, float], *, title: str, xlabel: str, ylabel: str) -
     return _svg(figure, title)
 
 
-def curve(points: Sequence[tuple[float, float]], *, title: str, xlabel: str, ylabel: str, mark: float | None = None) -> str:
+def curve(
+    points: Sequence[tuple[float, float]], *, title: str, xlabel: str, ylabel: str, mark: float | None = None
+) -> str:
     """A line through (x, y) points, with an optional horizontal mark."""
     figure, axes = _figure(4.6, 2.8)
     axes.plot([x for x, _ in points], [y for _, y in points], marker="o", color=BLUE, markersize=4)
