@@ -1,0 +1,175 @@
+"""Rubrics by name or path: shipped ones, and files of your own."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import TemplateSyntaxError
+from pydantic import ValidationError
+
+from judge import registry
+from judge.errors import RubricError
+from judge.prompt.document import Document, Finding, read_document
+from judge.prompt.rubric_text import VARIABLES, frame, undefined_names
+from judge.types.rubric import Rubric
+
+_MOST_BYTES = 1_000_000
+
+
+def rubric_names() -> tuple[str, ...]:
+    """Names of the shipped rubrics, sorted."""
+    return tuple(sorted(path.stem for path in registry.shipped("rubrics").glob("*.yaml")))
+
+
+def rubric_path(name_or_path: str | Path) -> Path:
+    """The file behind a shipped name, or the path itself.
+
+    Raises:
+        UnknownName: It is neither a shipped name nor an existing file; the message suggests the nearest name.
+        RubricError: It looks like a path, and there is no such file.
+    """
+    text = str(name_or_path)
+    if text in rubric_names():
+        return registry.shipped("rubrics") / f"{text}.yaml"
+    path = Path(name_or_path)
+    if path.is_file():
+        return path
+    if path.suffix in (".yaml", ".yml") or "/" in text or "\\" in text:
+        raise RubricError(f"There is no rubric file {text!r}.", hint=f"Shipped rubrics: {', '.join(rubric_names())}.")
+    raise registry.unknown("rubric", text, rubric_names())
+
+
+def load_rubric(name_or_path: str | Path) -> Rubric:
+    """A rubric by its shipped name ("process") or from a YAML file.
+
+    Raises:
+        RubricError: The file does not load; the message begins with file and line.
+        UnknownName: No such name.
+    """
+    path = rubric_path(name_or_path)
+    rubric, document = read_rubric(read_text(path))
+    errors = [finding for finding in document.findings if finding.severity == "error"]
+    if errors or rubric is None:
+        first = min(errors, key=lambda finding: finding.line)
+        more = f" {len(errors) - 1} more: `judge rubrics lint {path}` lists them." if len(errors) > 1 else ""
+        raise RubricError(f"{path}:{first.line}: {first.message}{more}")
+    return rubric
+
+
+def read_rubric(text: str) -> tuple[Rubric | None, Document]:
+    """A rubric and the file it stands in; None with at least one error among the findings where it does not load."""
+    document = read_document(text)
+    if document.data is None or document.findings:
+        return None, document
+    try:
+        rubric = Rubric.model_validate(document.data)
+    except ValidationError as error:
+        for problem in error.errors(include_url=False):
+            _explain(document, problem["loc"], problem["type"], problem["msg"], problem.get("input"))
+        return None, document
+    _check_template(document, rubric)
+    return (None if document.findings else rubric), document
+
+
+def read_text(path: Path) -> str:
+    """The text of a rubric file.
+
+    Raises:
+        RubricError: It cannot be read, is too large or is not UTF-8.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise RubricError(f"{path} cannot be read: {error.strerror}.") from None
+    if len(raw) > _MOST_BYTES:
+        raise RubricError(f"{path} has {len(raw):,} bytes; a rubric has at most {_MOST_BYTES:,}.")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise RubricError(f"{path}:{line}: not UTF-8 text.", hint="Save the file as UTF-8.") from None
+
+
+def new_rubric(rubric_id: str) -> str:
+    """A commented YAML file to start from; it loads and lints clean as it is.
+
+    Raises:
+        RubricError: `rubric_id` is not a legal id.
+    """
+    text = files("judge.prompt").joinpath("templates", "new_rubric.yaml").read_text(encoding="utf-8")
+    text = text.replace("{{ID}}", rubric_id)
+    rubric, _ = read_rubric(text)
+    if rubric is None or rubric.id != rubric_id:
+        raise RubricError(
+            f"{rubric_id!r} cannot be the id of a rubric.",
+            hint="Use lower-case letters, digits, - and _, beginning with a letter.",
+        )
+    return text
+
+
+def _check_template(document: Document, rubric: Rubric) -> None:
+    if rubric.template is None:
+        return
+    line = document.line(("template",))
+    try:
+        unknown = undefined_names(rubric.template)
+    except TemplateSyntaxError as error:
+        document.wrong(line + error.lineno, "template-syntax", f"The template does not parse: {error.message}.")
+        return
+    for name in unknown:
+        at = next((n for n, text in enumerate(rubric.template.splitlines(), 1) if name in text), 0)
+        known = ", ".join(VARIABLES)
+        document.wrong(
+            line + at, "undefined-variable", f"The template uses {name!r}, which does not exist. Known: {known}."
+        )
+    if not unknown:
+        try:
+            frame(rubric)
+        except RubricError as error:
+            document.wrong(line, "undefined-variable", error.message)
+
+
+def _explain(document: Document, loc: tuple[str | int, ...], kind: str, message: str, found: object) -> None:
+    """A pydantic error as a finding: at its line, naming the criterion, without type names."""
+    path: tuple[str | int, ...] = ()
+    for part in loc:
+        if (*path, part) in document.lines:
+            path = (*path, part)
+    what = message.removeprefix("Value error, ")
+    where = ".".join(str(part) for part in path if not isinstance(part, int))
+    criterion = _criterion(document, loc)
+    if kind == "missing":
+        what = f"the key {loc[-1]!r} is missing"
+    elif kind != "value_error":
+        shown = repr(found)
+        what = f"{where or 'the rubric'} is {shown[:80]}: {what[:1].lower()}{what[1:]}"
+    if kind == "value_error" and path == () and "two criteria" in what:
+        path, code = _second(document, what), "duplicate-name"
+    else:
+        code = "invalid"
+    owner = f" (criterion {criterion!r})" if criterion and repr(criterion) not in what else ""
+    document.wrong(document.line(path), code, f"{what[:1].upper()}{what[1:]}{owner}.")
+
+
+def _criterion(document: Document, loc: tuple[str | int, ...]) -> str | None:
+    if len(loc) < 2 or loc[0] != "criteria" or not isinstance(loc[1], int) or document.data is None:
+        return None
+    criteria = document.data.get("criteria")
+    entry = criteria[loc[1]] if isinstance(criteria, list) and loc[1] < len(criteria) else None
+    name = entry.get("id") if isinstance(entry, dict) else None
+    return str(name) if name else None
+
+
+def _second(document: Document, message: str) -> tuple[str | int, ...]:
+    """Where the second criterion of the name in `message` stands."""
+    seen: set[str] = set()
+    for position, entry in enumerate((document.data or {}).get("criteria", [])):
+        name = str(entry.get("id"))
+        if name in seen and repr(name) in message:
+            return ("criteria", position, "id")
+        seen.add(name)
+    return ("criteria",)
+
+
+__all__ = ["Finding", "load_rubric", "new_rubric", "read_rubric", "read_text", "rubric_names", "rubric_path"]

@@ -1,0 +1,236 @@
+"""Rubric + trajectory → the request that would be sent, within the judge's context.
+
+Order of the text serves provider prompt caches: fixed rules, rubric, run, closing task. Text of the run
+is joined on after the templates have rendered, and stands between two marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from judge.errors import ContextOverflow, UsageError
+from judge.prompt.facts import in_words
+from judge.prompt.marks import PREFIX, inline, json_text, lines_of, mark_of
+from judge.prompt.parse import PARSER_VERSION
+from judge.prompt.rubric_text import Frame, frame
+from judge.prompt.view import LEAST, VIEW_VERSION, Caps, View, longest, shown_steps, view
+from judge.types.metric import MetricResult
+from judge.types.record import Record
+from judge.types.reference import Reference
+from judge.types.request import Request, Sampling, Subject
+from judge.types.rubric import Rubric
+from judge.types.trajectory import Final, Message, Text, Trajectory
+
+_FRAMING = 64
+"""Tokens set aside for what a provider wraps around messages."""
+
+
+class Prompt(Record):
+    """A request ready to be sent, and what was done to make it fit.
+
+    Attributes:
+        request: Sample 0, attempt 0. Another draw is `request.model_copy(update={"sample": k})`.
+        tokens: Of the whole prompt, by the judge's own count.
+        truncated: Whether text of the run was left out.
+        cuts: What was left out, one sentence each.
+        mark: The line that closes the data; it stands exactly once in the prompt.
+    """
+
+    request: Request
+    tokens: int
+    truncated: bool
+    cuts: tuple[str, ...]
+    mark: str
+
+
+def render(
+    rubric: Rubric,
+    trajectory: Trajectory,
+    *,
+    count_tokens: Callable[[str], int],
+    reference: Reference | None = None,
+    facts: Mapping[str, MetricResult] | None = None,
+    policy: str | None = None,
+    sampling: Sampling | None = None,
+    context_tokens: int | None = None,
+) -> Prompt:
+    """The prompt that asks `rubric` about `trajectory`.
+
+    Args:
+        count_tokens: Tokens of a text for the judge.
+        reference: Expected answer, state or path; its absence is stated to the judge.
+        facts: Metrics by name, told as evidence where they have a value.
+        policy: Binding rules, for rubrics that check them.
+        sampling: Its `max_output_tokens` and `thinking_tokens` are kept free for the reply.
+        context_tokens: Prompt and reply together. None is *unknown*: nothing is assumed and nothing is cut,
+            apart from results above the rubric's own `result_chars`.
+
+    Raises:
+        ContextOverflow: The run does not fit, even with results and messages shortened as far as allowed.
+        UsageError: The rubric needs a policy text and there is none.
+        RubricError: The rubric's template does not render.
+    """
+    if rubric.policy and not (policy or "").strip():
+        raise UsageError(
+            f"Rubric {rubric.id!r} holds a run to a policy text, and none was given.",
+            hint="Give it with --policy-text FILE (in Python: policy=...).",
+        )
+    sampling = sampling or Sampling()
+    facts = facts or {}
+    fixed = frame(rubric)
+    top = _top(trajectory, reference, in_words(facts), policy)
+    fixed_tokens = _fixed_tokens(fixed.template, fixed, count_tokens)
+    whole = view(trajectory, rubric.view)
+    data, mark = _data(top, whole)
+    tokens = fixed_tokens + count_tokens(data)
+    seen = whole
+    if context_tokens is not None:
+        room = context_tokens - sampling.max_output_tokens - (sampling.thinking_tokens or 0)
+        room -= max(_FRAMING, context_tokens // 100)
+        if tokens > room:
+            asked = tokens
+            seen = _fit(rubric, trajectory, top, room - fixed_tokens, count_tokens)
+            data, mark = _data(top, seen)
+            tokens = fixed_tokens + count_tokens(data)
+            if tokens > room:
+                raise _overflow(trajectory, asked, tokens, context_tokens, room)
+    request = Request(
+        system=fixed.system,
+        segments=(fixed.rubric, data, fixed.closing),
+        reply_schema=fixed.schema,
+        sampling=sampling,
+        versions={"template": fixed.template, "view": VIEW_VERSION, "parser": PARSER_VERSION},
+        subject=Subject(
+            trajectory_id=trajectory.id,
+            group=trajectory.group,
+            rubric=rubric.id,
+            criteria=fixed.scales,
+            facts=dict(facts),
+            steps=shown_steps(trajectory, rubric.view),
+        ),
+    )
+    return Prompt(request=request, tokens=tokens, truncated=bool(seen.cuts), cuts=seen.cuts, mark=mark)
+
+
+@lru_cache(maxsize=1024)
+def _fixed_tokens_of(template: str, texts: tuple[str, str, str], count_tokens: Callable[[str], int]) -> int:
+    return sum(count_tokens(text) for text in texts)
+
+
+def _fixed_tokens(template: str, fixed: Frame, count_tokens: Callable[[str], int]) -> int:
+    return _fixed_tokens_of(template, (fixed.system, fixed.rubric, fixed.closing), count_tokens)
+
+
+def _data(top: str, seen: View) -> tuple[str, str]:
+    """The data segment and its closing line."""
+    declared = ""
+    if seen.cuts:
+        declared = "Text was left out where a line in brackets says so. Absence there is no evidence.\n"
+    body = f"{declared}{top}{seen.text}\n"
+    mark = mark_of(body)
+    return f"BEGIN DATA {mark}\n{body}END DATA {mark}\n", f"END DATA {mark}"
+
+
+def _top(trajectory: Trajectory, reference: Reference | None, facts: list[str], policy: str | None) -> str:
+    """What stands before the steps: task, policy, reference, facts, tools on offer."""
+    out = [_task(trajectory)]
+    if policy and policy.strip():
+        out += ["POLICY:", *_quoted(policy)]
+    out += _reference(reference)
+    if facts:
+        out += ["FACTS FROM CODE:", *(f"- {fact}" for fact in facts)]
+    if trajectory.tools:
+        out.append(f"TOOLS ON OFFER: {', '.join(inline(tool.name) for tool in trajectory.tools)}")
+    ended = trajectory.outcome.status if trajectory.outcome else "unknown"
+    if ended in ("aborted", "limit", "incomplete"):
+        out.append(f"THE RUN ENDED: {ended}")
+    if (answer := _unsaid_final(trajectory)) is not None:
+        out += ["FINAL ANSWER ON RECORD (no step holds it):", *_quoted(answer)]
+    out.append(f"RUN, {len(trajectory.steps)} steps:" if trajectory.steps else "RUN: no steps were recorded")
+    return "\n".join(out) + "\n"
+
+
+def _quoted(text: str) -> list[str]:
+    return [PREFIX + line for line in lines_of(text)] or ["(empty)"]
+
+
+def _task(trajectory: Trajectory) -> str:
+    if trajectory.task is None:
+        return "TASK: not recorded apart from the steps"
+    for step in trajectory.steps:
+        if isinstance(step, Message) and step.role == "user":
+            if len(step.content) == 1 and isinstance(step.content[0], Text) and step.content[0].text == trajectory.task:
+                return f"TASK: what the user says in S{step.index}"
+            break
+    return "\n".join(["TASK:", *_quoted(trajectory.task)])
+
+
+def _reference(reference: Reference | None) -> list[str]:
+    if reference is None:
+        return ["REFERENCE: none"]
+    status = "authoritative" if reference.status == "authoritative" else "one acceptable answer, others may be right"
+    out = [f"REFERENCE ({status}):"]
+    if reference.answer is not None:
+        out += ["expected answer:", *_quoted(reference.answer)]
+    if reference.state is not None:
+        out += ["expected end state:", *_quoted(json_text(reference.state))]
+    if reference.sequence is not None:
+        out += ["expected events in order:", *_quoted(", ".join(reference.sequence) or "(none)")]
+    if reference.calls is not None:
+        out.append("expected calls:" if reference.calls else "expected calls: none")
+        for call in reference.calls:
+            arguments = "" if call.arguments is None else f" {json_text(call.arguments)}"
+            out += _quoted(f"{call.name}{arguments}")
+    return out if len(out) > 1 else ["REFERENCE: none"]
+
+
+def _unsaid_final(trajectory: Trajectory) -> str | None:
+    """The final answer, where no step shows it."""
+    if not trajectory.final:
+        return None
+    for step in reversed(trajectory.steps):
+        if isinstance(step, Final):
+            return None
+        if isinstance(step, Message) and step.role == "assistant":
+            said = "".join(part.text for part in step.content if isinstance(part, Text))
+            return None if said.strip() == trajectory.final.strip() else trajectory.final
+    return trajectory.final
+
+
+def _fit(rubric: Rubric, trajectory: Trajectory, top: str, room: int, count_tokens: Callable[[str], int]) -> View:
+    """The longest view that fits `room`: results give way first, all to one limit, then messages; else the shortest."""
+
+    def fits(caps: Caps) -> View | None:
+        seen = view(trajectory, rubric.view, caps)
+        return seen if count_tokens(_data(top, seen)[0]) <= room else None
+
+    if (short := fits(Caps(result=LEAST))) is not None:
+        most = longest(trajectory, rubric.view, results=True)
+        return _widest(short, fits, lambda cap: Caps(result=cap), most)
+    shortest = Caps(result=LEAST, message=LEAST)
+    if (short := fits(shortest)) is None:
+        return view(trajectory, rubric.view, shortest)
+    most = longest(trajectory, rubric.view, results=False)
+    return _widest(short, fits, lambda cap: Caps(result=LEAST, message=cap), most)
+
+
+def _widest(best: View, fits: Callable[[Caps], View | None], caps: Callable[[int], Caps], most: int) -> View:
+    """Bisects the cap on a ratio scale: `LEAST` gave `best`, `most` does not fit; ends within 2 % of the limit."""
+    low, high = LEAST, max(most, LEAST + 1)
+    while high - low > 1 and high / low > 1.02:
+        middle = max(low + 1, min(high - 1, round((low * high) ** 0.5)))
+        seen = fits(caps(middle))
+        if seen is None:
+            high = middle
+        else:
+            low, best = middle, seen
+    return best
+
+
+def _overflow(trajectory: Trajectory, asked: int, least: int, context_tokens: int, room: int) -> ContextOverflow:
+    return ContextOverflow(
+        f"Trajectory {trajectory.id!r} needs {asked:,} tokens whole and {least:,} shortened as far as allowed; the "
+        f"judge holds {context_tokens:,}, of which {room:,} are left for the prompt.",
+        hint="Use a judge with a larger context, or lower max_output_tokens.",
+    )
