@@ -1,0 +1,99 @@
+"""A calibration as one self-contained page: no script, no address, plots as SVG inside."""
+
+from __future__ import annotations
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from judge.report import plots
+from judge.report.calibration import DECISION_WORDS, decimals, statistic_text
+from judge.report.numbers import number
+from judge.types.calibration_report import CalibrationReport, Confusion
+from judge.types.certificate import Certificate
+from judge.types.estimate import Statistic
+
+
+def calibration_page(report: CalibrationReport, certificate: Certificate | None) -> str:
+    """The whole report as HTML. Every text from a trace or a judge is escaped."""
+    environment = Environment(
+        loader=PackageLoader("judge.report"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(statistic_text=statistic_text, decimals=decimals, number=number)
+    return environment.get_template("calibration.html.jinja").render(
+        report=report,
+        certificate=certificate,
+        decision_words=DECISION_WORDS[certificate.decision].partition(":")[2] if certificate else "",
+        plots={name: Markup(svg) for name, svg in _plots(report, certificate).items()},  # noqa: S704 - our own SVG
+    )
+
+
+def _plots(report: CalibrationReport, certificate: Certificate | None) -> dict[str, str]:
+    drawn = {
+        "claims": _claims(certificate) if certificate else "",
+        "confusion": _confusion(report.confusion, "Judge against people, pass or fail"),
+        "levels": _confusion(report.levels, "Judge against people, all levels"),
+        "reliability": "",
+        "ceiling": _ceiling(report),
+        "wobble": "",
+        "flips": "",
+        "ranks": "",
+    }
+    if report.reliability:
+        drawn["reliability"] = plots.reliability(
+            report.reliability, title="What a score means", xlabel="judge's score", diagonal=False
+        )
+    if report.wobble:
+        shares = {k: float(v) for k, v in report.wobble.ranges.items()}
+        drawn["wobble"] = plots.bars(
+            shares, title="Range of the repeats of one run", xlabel="highest minus lowest score", ylabel="runs"
+        )
+        if report.wobble.flips_by_votes:
+            points = [(float(k), v) for k, v in report.wobble.flips_by_votes.items()]
+            drawn["flips"] = plots.curve(
+                points,
+                title="Verdicts that change on a re-run",
+                xlabel="votes",
+                ylabel="share of runs",
+                mark=report.wobble.target,
+            )
+    if report.ranking:
+        drawn["ranks"] = plots.ranks(
+            [(a.name, a.rank, a.low, a.high) for a in report.ranking.agents], title="Rank of each agent"
+        )
+    return drawn
+
+
+def _confusion(confusion: Confusion | None, title: str) -> str:
+    return plots.confusion(confusion.counts, confusion.names, title=title) if confusion else ""
+
+
+def _claims(certificate: Certificate) -> str:
+    rows = []
+    for claim in certificate.claims:
+        statistic = claim.estimate
+        if claim.name in ("labels_passed", "labels_failed", "groups"):
+            continue  # counts stand on another axis; the table has them
+        rows.append(_span(claim.title, statistic, threshold=claim.threshold, state=claim.state))
+    return plots.spans(rows, title="Claims: interval against threshold (dark mark)", label="value", limits=(-0.5, 1.02))
+
+
+def _ceiling(report: CalibrationReport) -> str:
+    chosen = [name for name in ("kappa", "kappa_quadratic", "alpha") if name in report.statistics]
+    rows = [_span(f"judge and people: {name}", report.statistics[name]) for name in chosen]
+    rows += [_span(name.replace("_", " "), statistic) for name, statistic in report.ceiling.items()]
+    if not rows:
+        return ""
+    title = "Agreement against the human ceiling" if report.ceiling else "Agreement (one rater: no ceiling known)"
+    return plots.spans(rows, title=title, label="agreement", limits=(-0.5, 1.02))
+
+
+def _span(
+    name: str, statistic: Statistic | None, *, threshold: float | None = None, state: str = "plain"
+) -> plots.Span:
+    if statistic is None:
+        return plots.Span(name, None, None, None, threshold, state)
+    return plots.Span(name, statistic.value, statistic.low, statistic.high, threshold, state)
