@@ -27,7 +27,7 @@ def calibration_page(report: CalibrationReport, certificate: Certificate | None)
         report=report,
         certificate=certificate,
         decision_words=DECISION_WORDS[certificate.decision].partition(":")[2] if certificate else "",
-        plots={name: Markup(svg) for name, svg in _plots(report, certificate).items()},  # noqa: S704 - our own SVG
+        plots={name: Markup(svg) for name, svg in _plots(report, certificate).items()},
     )
 
 

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+P = ParamSpec("P")
 
 INK = "#5b6472"
 BLUE = "#3b7dd8"
@@ -60,10 +63,21 @@ class Span:
 STATE_COLOURS = {"met": GREEN, "missed": RED, "undecided": AMBER, "not_tested": GREY, "plain": BLUE}
 
 
-def _figure(width: float, height: float) -> tuple[Figure, Axes]:
-    import matplotlib
+def _styled(plot: Callable[P, str]) -> Callable[P, str]:
+    """Draws in our style without touching the process's own."""
 
-    matplotlib.rcParams.update(STYLE)
+    @wraps(plot)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> str:
+        import matplotlib
+
+        style: Any = STYLE
+        with matplotlib.rc_context(style):
+            return plot(*args, **kwargs)
+
+    return drawn
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -82,6 +96,7 @@ def _svg(figure: Figure, title: str) -> str:
     return text.strip()
 
 
+@_styled
 def confusion(counts: Sequence[Sequence[int]], names: Sequence[str], *, title: str = "Judge against people") -> str:
     """Rows are what people said, columns what the judge said; `counts` has shape (k, k)."""
     size = 1.4 + 0.55 * len(names)
@@ -106,6 +121,7 @@ def _square(x: float, y: float, colour: str, alpha: float) -> Any:
     return Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, facecolor=colour, alpha=alpha, linewidth=0)
 
 
+@_styled
 def spans(rows: Sequence[Span], *, title: str, label: str, limits: tuple[float, float] | None = None) -> str:
     """Values with intervals, a line each; a short mark shows the threshold, the colour the state."""
     figure, axes = _figure(6.4, 0.9 + 0.32 * max(1, len(rows)))
@@ -128,6 +144,7 @@ def spans(rows: Sequence[Span], *, title: str, label: str, limits: tuple[float, 
     return _svg(figure, title)
 
 
+@_styled
 def reliability(
     points: Sequence[tuple[float, float, float, float, int]], *, title: str, xlabel: str, diagonal: bool
 ) -> str:
@@ -144,6 +161,7 @@ def reliability(
     return _svg(figure, title)
 
 
+@_styled
 def bars(values: Mapping[str, float], *, title: str, xlabel: str, ylabel: str) -> str:
     """One bar a name, in the order given."""
     figure, axes = _figure(4.6, 2.8)
@@ -154,6 +172,7 @@ def bars(values: Mapping[str, float], *, title: str, xlabel: str, ylabel: str) -
     return _svg(figure, title)
 
 
+@_styled
 def curve(
     points: Sequence[tuple[float, float]], *, title: str, xlabel: str, ylabel: str, mark: float | None = None
 ) -> str:
@@ -168,6 +187,7 @@ def curve(
     return _svg(figure, title)
 
 
+@_styled
 def ranks(rows: Sequence[tuple[str, float, float, float]], *, title: str) -> str:
     """Rank of each agent with its interval: (name, rank, low, high); 1 is best and stands on the left."""
     figure, axes = _figure(5.4, 0.9 + 0.3 * max(1, len(rows)))
