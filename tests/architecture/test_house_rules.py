@@ -30,7 +30,12 @@ MACHINE = [
 ]  # fmt: skip
 OPTIONAL = {"xllamacpp": "local"}
 """Third-party modules that an extra brings, not the base install."""
-DISTRIBUTIONS = {"yaml": "pyyaml", "sklearn": "scikit-learn", "llama_cpp": "llama-cpp-python"}
+DISTRIBUTIONS = {
+    "pydantic_core": "pydantic",
+    "yaml": "pyyaml",
+    "sklearn": "scikit-learn",
+    "llama_cpp": "llama-cpp-python",
+}
 
 
 def tracked(root: Path = ROOT) -> list[Path]:
