@@ -1,0 +1,310 @@
+"""The Python API: load, measure, score. Each blocking function has an async twin with the same arguments.
+
+Blocking calls run on one private event loop, so they also work where a loop is already running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from judge.config import Settings, load_settings
+from judge.engine.connection import Connection
+from judge.engine.intake import TrajectoryLike, as_reference, as_trajectories, as_trajectory
+from judge.engine.judging import Judging
+from judge.engine.loop import PRIVATE
+from judge.engine.run import Progress, Run
+from judge.engine.setup import Setup, make_setup
+from judge.errors import ConfigError, TrustRequired, UsageError
+from judge.importers import load as read
+from judge.metrics import measure as measure_all
+from judge.prompt import load_rubric
+from judge.providers import TextCache, connect
+from judge.types.metric import MetricResult
+from judge.types.reference import Reference
+from judge.types.rubric import Rubric
+from judge.types.trajectory import Trajectory
+from judge.types.verdict import Verdict
+
+
+def load(
+    path: str | Path, *, format: str | None = None, mapping: dict[str, Any] | None = None, limit: int | None = None
+) -> list[Trajectory]:
+    """Every trajectory of a file; the format is found by content unless named.
+
+    All are in memory at once. For files too large for that, give the path to `score_many`, or use
+    `judge.importers.load`, which streams.
+
+    Raises:
+        TraceError: The file is not there, is empty, or holds no trace; the message names file and line.
+        AmbiguousFormat: Two formats fit equally well.
+    """
+    return list(read(path, format=format, mapping=mapping, limit=limit))
+
+
+def measure(trajectory: TrajectoryLike, reference: Any = None, **options: Any) -> dict[str, MetricResult]:
+    """Every deterministic metric of a trajectory by name; no model is called.
+
+    Args:
+        reference: A `Reference`, or what `judge.metrics.parse_reference` reads.
+        options: Of `judge.metrics.measure`, e.g. `only=["num_tool_calls"]`.
+    """
+    given = as_reference(reference)
+    if given is not None and not isinstance(given, Reference):
+        raise UsageError("measure takes one reference, and a mapping of several was given.")
+    return measure_all(as_trajectory(trajectory), given, **options)
+
+
+def score(
+    trajectory: TrajectoryLike,
+    rubric: str | Path | Rubric | None = None,
+    *,
+    judge: str | Connection | None = None,
+    reference: Any = None,
+    policy: str | None = None,
+    require_trust: bool = False,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Verdict:
+    """The verdict on one trajectory.
+
+    A judgement that fails is a verdict with status "error" and its causes, not an exception.
+
+    Args:
+        trajectory: A `Trajectory`, its JSON, a list of messages or events, or the path of a file with one.
+        rubric: A shipped name, a path or a `Rubric`; None for the configured one ("process").
+        judge: A judge's name, or an opened connection, which stays open; None for the configured one.
+        reference: Expected answer or path, as `Reference` or in any form that `parse_reference` reads.
+        policy: Policy text, for rubrics that need one.
+        require_trust: Refuse to call a judge that has no certificate.
+        settings: Replaces judge.toml and the environment; None reads them.
+        options: Settings for this call, e.g. `samples=3`, `vote="median"`, `temperature=1.0`, `cache=False`.
+
+    Raises:
+        UsageError: Rubric, judge, trajectory or a setting is wrong.
+        TerminalError: The judge takes no calls: key, payment, quota.
+        BudgetReached: `max_usd` leaves no room for a call.
+        TrustRequired: Trust was required and is not there.
+    """
+    return PRIVATE.run(
+        ascore(
+            trajectory,
+            rubric,
+            judge=judge,
+            reference=reference,
+            policy=policy,
+            require_trust=require_trust,
+            settings=settings,
+            **options,
+        )
+    )
+
+
+async def ascore(
+    trajectory: TrajectoryLike,
+    rubric: str | Path | Rubric | None = None,
+    *,
+    judge: str | Connection | None = None,
+    reference: Any = None,
+    policy: str | None = None,
+    require_trust: bool = False,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Verdict:
+    """As `score`, in the running event loop."""
+    one = as_trajectory(trajectory)
+    verdicts = ascore_many(
+        [one],
+        rubric,
+        judge=judge,
+        reference=reference,
+        policy=policy,
+        require_trust=require_trust,
+        settings=settings,
+        **options,
+    )
+    found = [verdict async for verdict in verdicts]
+    return found[0]
+
+
+def score_many(
+    trajectories: str | Path | Iterable[TrajectoryLike],
+    rubric: str | Path | Rubric | None = None,
+    *,
+    judge: str | Connection | None = None,
+    reference: Any = None,
+    policy: str | None = None,
+    require_trust: bool = False,
+    settings: Settings | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> Generator[Verdict, None, None]:
+    """Verdicts on many trajectories, in input order, as they are ready.
+
+    Work begins with the first `next`. The trajectories are read as the run goes (in the private event
+    loop's thread), never all at once. When something stops the run, every finished verdict is given
+    first and the cause is raised after the last: keep them as they come.
+
+    Args:
+        trajectories: A path, or any iterable of what `score` takes.
+        reference: One for all, or a mapping from trajectory id, or else group, to a `Reference`.
+        progress: Called with a `Progress` after each verdict, in the order of finishing.
+
+    Raises:
+        UsageError: As for `score`, or two trajectories have the same id.
+        TerminalError, BudgetReached, TrustRequired: As for `score`.
+    """
+    batches = _batches(
+        trajectories,
+        rubric,
+        judge=judge,
+        reference=reference,
+        policy=policy,
+        require_trust=require_trust,
+        settings=settings,
+        progress=progress,
+        options=options,
+    )
+    with closing(_Blocking(batches)) as blocking:
+        while (batch := blocking.next()) is not None:
+            yield from batch
+
+
+async def ascore_many(
+    trajectories: str | Path | Iterable[TrajectoryLike],
+    rubric: str | Path | Rubric | None = None,
+    *,
+    judge: str | Connection | None = None,
+    reference: Any = None,
+    policy: str | None = None,
+    require_trust: bool = False,
+    settings: Settings | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> AsyncGenerator[Verdict, None]:
+    """As `score_many`, in the running event loop."""
+    batches = _batches(
+        trajectories,
+        rubric,
+        judge=judge,
+        reference=reference,
+        policy=policy,
+        require_trust=require_trust,
+        settings=settings,
+        progress=progress,
+        options=options,
+    )
+    try:
+        async for batch in batches:
+            for verdict in batch:
+                yield verdict
+    finally:
+        await batches.aclose()
+
+
+async def _batches(
+    trajectories: str | Path | Iterable[TrajectoryLike],
+    rubric: str | Path | Rubric | None,
+    *,
+    judge: str | Connection | None,
+    reference: Any,
+    policy: str | None,
+    require_trust: bool,
+    settings: Settings | None,
+    progress: Callable[[Progress], None] | None,
+    options: dict[str, Any],
+) -> AsyncGenerator[list[Verdict], None]:
+    chosen = settings_of(settings, options)
+    references = as_reference(reference)
+    async with open_judge(judge, chosen) as connection:
+        setup = make_setup(rubric_of(rubric, chosen), connection, chosen, policy=policy)
+        _check_trust(setup, require_trust)
+        run = Run(
+            Judging(setup, connection),
+            as_trajectories(trajectories),
+            reference=references,
+            concurrency=chosen.concurrency,
+            progress=progress,
+        )
+        batches = run.batches()
+        try:
+            async for batch in batches:
+                yield batch
+        finally:
+            await batches.aclose()
+
+
+class _Blocking:
+    """Pulls an async generator from a thread without a loop."""
+
+    def __init__(self, batches: AsyncGenerator[list[Verdict], None]) -> None:
+        self._batches = batches
+
+    def next(self) -> list[Verdict] | None:
+        return PRIVATE.run(self._next())
+
+    async def _next(self) -> list[Verdict] | None:
+        return await anext(self._batches, None)
+
+    def close(self) -> None:
+        PRIVATE.run(self._close())
+
+    async def _close(self) -> None:
+        await self._batches.aclose()
+
+
+def settings_of(settings: Settings | None, options: dict[str, Any]) -> Settings:
+    """The settings of one call: `options` over `settings`, or over judge.toml and the environment.
+
+    Raises:
+        ConfigError: An option is unknown or does not fit.
+    """
+    if settings is None:
+        return load_settings(options)
+    given = {name: value for name, value in options.items() if value is not None}
+    if not given:
+        return settings
+    try:
+        checked = Settings.model_validate({"cache_dir": settings.cache_dir, **given})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"Setting {where!r} is {first.get('input')!r}: {first['msg']}.") from None
+    return settings.model_copy(update={name: getattr(checked, name) for name in given})
+
+
+def rubric_of(rubric: str | Path | Rubric | None, settings: Settings) -> Rubric:
+    """The rubric named, or the configured one."""
+    if isinstance(rubric, Rubric):
+        return rubric
+    return load_rubric(settings.rubric if rubric is None else rubric)
+
+
+@asynccontextmanager
+async def open_judge(judge: str | Connection | None, settings: Settings) -> AsyncIterator[Connection]:
+    """The judge, opened for the time of the block; one that came open is left open."""
+    if judge is not None and not isinstance(judge, str):
+        yield judge
+        return
+    cache = TextCache(settings.cache_dir) if settings.cache else None
+    try:
+        connection = connect(judge or settings.default_judge, settings, cache=cache)
+        try:
+            yield connection
+        finally:
+            await connection.aclose()
+    finally:
+        if cache is not None:
+            cache.close()
+
+
+def _check_trust(setup: Setup, required: bool) -> None:
+    if required:
+        raise TrustRequired(
+            f"Trust was required, and judge {setup.spec.name!r} has no certificate for rubric {setup.rubric.id!r}.",
+            hint="Calibrate it on labels of your own, or do not require trust.",
+        )

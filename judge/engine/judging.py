@@ -1,0 +1,178 @@
+"""One trajectory → one verdict: measure, render, recall or draw samples, vote."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from judge.engine.budget import Budget
+from judge.engine.connection import Connection
+from judge.engine.draw import Sample, draw, numbered, recall
+from judge.engine.setup import Setup
+from judge.engine.verdicts import make_verdict, overflow_verdict
+from judge.errors import ContextOverflow
+from judge.metrics import measure
+from judge.prompt import Prompt, render
+from judge.types.reference import Reference
+from judge.types.request import Request
+from judge.types.trajectory import Trajectory
+from judge.types.verdict import Verdict, Vote
+from judge.voting import more_samples
+
+
+@dataclass(slots=True)
+class Case:
+    """One trajectory under way. Nothing of it is shared with another one.
+
+    Attributes:
+        samples: Samples that count, in the order of their index.
+        recalled: Samples found in the cache that do not count yet; None marks a miss.
+    """
+
+    trajectory: Trajectory
+    reference: Reference | None
+    prompt: Prompt
+    started: float
+    samples: list[Sample] = field(default_factory=list)
+    votes: dict[str, list[Vote]] = field(default_factory=dict)
+    recalled: dict[int, Sample | None] = field(default_factory=dict)
+
+    def add(self, sample: Sample) -> None:
+        """Counts a sample in."""
+        self.samples.append(sample)
+        for name, vote in sample.votes.items():
+            self.votes.setdefault(name, []).append(vote)
+
+
+class Judging:
+    """Judges trajectories under one setup. Holds what the cases of a run share: budget, calls under way, the stop.
+
+    Bound to the event loop that it is used in.
+    """
+
+    def __init__(
+        self, setup: Setup, connection: Connection, *, spent: float = 0.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.setup = setup
+        self.connection = connection
+        self.budget = Budget(setup.max_usd, spent=spent)
+        self.stopped: BaseException | None = None
+        self._clock = clock
+        self._flights: dict[Hashable, asyncio.Future[None]] = {}
+
+    def begin(self, trajectory: Trajectory, reference: Reference | None) -> Case | Verdict:
+        """The case of a trajectory, or at once its verdict when it does not fit the judge."""
+        setup, connection = self.setup, self.connection
+        started = self._clock()
+        try:
+            prompt = render(
+                setup.rubric,
+                trajectory,
+                count_tokens=connection.count_tokens,
+                reference=reference,
+                facts=measure(trajectory, reference),
+                policy=setup.policy,
+                sampling=setup.sampling,
+                context_tokens=connection.context_tokens,
+            )
+        except ContextOverflow as error:
+            return overflow_verdict(setup, trajectory, reference, error)
+        return Case(trajectory, reference, prompt, started)
+
+    def recall(self, case: Case) -> Verdict | None:
+        """The verdict when the cache holds every sample it takes, else None. Waits for nothing."""
+        setup = self.setup
+        while wanted := more_samples(case.votes, setup.rubric, setup.samples):
+            first = len(case.samples)
+            found = [self._recall(case, index) for index in range(first, first + wanted)]
+            for sample in found:
+                if sample is None:
+                    return None
+            for sample in found:
+                if sample is not None:
+                    case.add(sample)
+        return self._verdict(case)
+
+    async def finish(self, case: Case) -> Verdict:
+        """The verdict, with the samples drawn that the cache does not hold.
+
+        Raises:
+            TerminalError, BudgetReached: The run has to stop; replies so far are in the cache.
+        """
+        setup = self.setup
+        while wanted := more_samples(case.votes, setup.rubric, setup.samples):
+            first = len(case.samples)
+            if wanted == 1:
+                case.add(await self._sample(case, first))
+                continue
+            drawn = await asyncio.gather(
+                *(self._sample(case, index) for index in range(first, first + wanted)), return_exceptions=True
+            )
+            for sample in drawn:
+                if isinstance(sample, BaseException):
+                    raise sample
+                case.add(sample)
+        return self._verdict(case)
+
+    async def judge(self, trajectory: Trajectory, reference: Reference | None) -> Verdict:
+        """All of it for one trajectory."""
+        case = self.begin(trajectory, reference)
+        if isinstance(case, Verdict):
+            return case
+        return self.recall(case) or await self.finish(case)
+
+    def stop(self, error: BaseException) -> None:
+        """Lets no further call begin; the first cause stays."""
+        if self.stopped is None:
+            self.stopped = error
+
+    def _check(self) -> None:
+        if self.stopped is not None:
+            raise Stopped
+
+    def _recall(self, case: Case, index: int) -> Sample | None:
+        if index in case.recalled:
+            return case.recalled[index]
+        request = numbered(case.prompt.request, index)
+        found = recall(self.setup, self.connection, case.trajectory, request)
+        case.recalled[index] = found
+        return found
+
+    async def _sample(self, case: Case, index: int) -> Sample:
+        kept = self._recall(case, index)
+        if kept is not None:
+            return kept
+        if not self.setup.shared:
+            return await self._draw(case, index)
+        key = _flight(numbered(case.prompt.request, index))
+        while (flight := self._flights.get(key)) is not None:
+            await asyncio.shield(flight)
+            case.recalled.pop(index, None)
+            kept = self._recall(case, index)
+            if kept is not None:
+                return kept
+        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._flights[key] = mine
+        try:
+            return await self._draw(case, index)
+        finally:
+            del self._flights[key]
+            mine.set_result(None)
+
+    async def _draw(self, case: Case, index: int) -> Sample:
+        return await draw(self.setup, self.connection, self.budget, case.trajectory, case.prompt, index, self._check)
+
+    def _verdict(self, case: Case) -> Verdict:
+        seconds = self._clock() - case.started
+        return make_verdict(self.setup, case.trajectory, case.reference, case.prompt, case.samples, seconds=seconds)
+
+
+class Stopped(Exception):
+    """The run was stopped before this trajectory was done; the cause is `Judging.stopped`."""
+
+
+def _flight(request: Request) -> Hashable:
+    """What makes two requests of one run the same call."""
+    return request.system, request.segments, request.sampling, request.sample

@@ -1,0 +1,227 @@
+"""Many trajectories → verdicts in input order, as many at once as allowed, never all in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import length_hint
+
+from judge.engine.judging import Case, Judging, Stopped
+from judge.errors import BudgetReached, TerminalError, UsageError
+from judge.types.reference import Reference
+from judge.types.trajectory import Trajectory
+from judge.types.verdict import Verdict
+
+BATCH = 64
+"""Verdicts handed over at once at most; fewer whenever the run would otherwise wait."""
+BACKLOG = 4
+"""Trajectories that may be read ahead of the oldest one under way, as a multiple of the concurrency."""
+
+References = Reference | Mapping[str, Reference] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is.
+
+    Attributes:
+        done: Verdicts so far; `total` is None where the number of trajectories is not known.
+        failed: Of them, those with status "error".
+        calls: Judge calls so far; `cached` samples needed none.
+        cost_usd: Of those calls; None when one is not known.
+    """
+
+    done: int
+    total: int | None
+    failed: int
+    calls: int
+    cached: int
+    cost_usd: float | None
+
+
+class Run:
+    """One pass over a stream of trajectories. Use once."""
+
+    def __init__(
+        self,
+        judging: Judging,
+        trajectories: Iterable[Trajectory],
+        *,
+        reference: References = None,
+        concurrency: int,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        """
+        Args:
+            reference: One for every trajectory, or a mapping from trajectory id, or else group, to one.
+            concurrency: Trajectories under way at once.
+        """
+        self._judging = judging
+        self._source = trajectories
+        self._reference = reference
+        self._concurrency = concurrency
+        self._progress = progress
+        hint = length_hint(trajectories, -1)
+        self._total = hint if hint >= 0 else None
+        self._seen: dict[str, str] = {}
+        self._window: deque[Verdict | asyncio.Task[Verdict]] = deque()
+        self._running: set[asyncio.Task[Verdict]] = set()
+        self._wake: asyncio.Future[None] | None = None
+        self._finished = 0
+        self._failed = 0
+        self._calls = 0
+        self._cached = 0
+        self._cost: float | None = 0.0
+
+    async def batches(self) -> AsyncGenerator[list[Verdict], None]:
+        """Verdicts in input order, some at a time.
+
+        When something stops the run, what was finished comes first, in input order without the gaps, and
+        then the cause is raised: nothing that was paid for is lost.
+
+        Raises:
+            TerminalError, BudgetReached: No further call can be made.
+            UsageError: Two trajectories have the same id.
+        """
+        judging = self._judging
+        ready: list[Verdict] = []
+        try:
+            for trajectory in self._incoming():
+                begun = judging.begin(trajectory, self._reference_of(trajectory))
+                verdict = begun if isinstance(begun, Verdict) else judging.recall(begun)
+                if verdict is not None:
+                    self._count(verdict)
+                    self._window.append(verdict)
+                elif not isinstance(begun, Verdict):
+                    self._start(begun)
+                    await asyncio.sleep(0)  # lets the new call leave before the next prompt is made
+                self._take(ready)
+                while len(self._running) >= self._concurrency or len(self._window) >= BACKLOG * self._concurrency:
+                    if ready:
+                        yield ready
+                        ready = []
+                    await self._change()
+                    self._take(ready)
+                if len(ready) >= BATCH:
+                    yield ready
+                    ready = []
+            while self._running:
+                if ready:
+                    yield ready
+                    ready = []
+                await self._change()
+                self._take(ready)
+            self._take(ready, gaps=True)
+            if ready:
+                yield ready
+            if judging.stopped is not None:
+                raise self._cause(judging.stopped) from judging.stopped.__cause__
+        finally:
+            await self._cancel()
+
+    def _incoming(self) -> Iterator[Trajectory]:
+        """The trajectories until the run is stopped; an error of the source stops it too."""
+        source = iter(self._source)
+        while self._judging.stopped is None:
+            try:
+                trajectory = next(source)
+                self._check_id(trajectory)
+            except StopIteration:
+                return
+            except Exception as error:
+                self._judging.stop(error)
+                return
+            yield trajectory
+
+    def _check_id(self, trajectory: Trajectory) -> None:
+        source = trajectory.source
+        here = " ".join(part for part in (source.path, source.locator) if part) or "an unnamed source"
+        first = self._seen.get(trajectory.id)
+        if first is None:
+            self._seen[trajectory.id] = here
+        else:
+            raise UsageError(
+                f"Two trajectories are named {trajectory.id!r}: {first} and {here}.",
+                hint="Give each trajectory its own id; verdicts and labels are joined by it.",
+            )
+
+    def _reference_of(self, trajectory: Trajectory) -> Reference | None:
+        given = self._reference
+        if given is None or isinstance(given, Reference):
+            return given
+        found = given.get(trajectory.id)
+        if found is None and trajectory.group is not None:
+            found = given.get(trajectory.group)
+        return found
+
+    def _start(self, case: Case) -> None:
+        task = asyncio.get_running_loop().create_task(self._judging.finish(case))
+        self._running.add(task)
+        self._window.append(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Verdict]) -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            error = task.exception()
+            if error is None:
+                self._count(task.result())
+            elif not isinstance(error, Stopped):
+                self._judging.stop(error)
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    async def _change(self) -> None:
+        """Waits until a task ends."""
+        self._wake = asyncio.get_running_loop().create_future()
+        await self._wake
+
+    def _take(self, ready: list[Verdict], *, gaps: bool = False) -> None:
+        """Moves finished verdicts from the head of the window; with `gaps` past those that have none."""
+        window = self._window
+        while window:
+            head = window[0]
+            if isinstance(head, Verdict):
+                ready.append(head)
+            elif not head.done():
+                return
+            elif not head.cancelled() and head.exception() is None:
+                ready.append(head.result())
+            elif not gaps:
+                return
+            window.popleft()
+
+    def _count(self, verdict: Verdict) -> None:
+        self._finished += 1
+        self._failed += verdict.status == "error"
+        self._calls += verdict.calls
+        self._cached += verdict.cached
+        if verdict.calls:
+            cost = verdict.cost_usd
+            self._cost = None if self._cost is None or cost is None else self._cost + cost
+        if self._progress is not None:
+            self._progress(Progress(self._finished, self._total, self._failed, self._calls, self._cached, self._cost))
+
+    def _cause(self, error: BaseException) -> BaseException:
+        """The error that stopped the run, saying how far it came."""
+        left = f"{self._total - self._finished} left" if self._total is not None else "the rest left"
+        if isinstance(error, BudgetReached):
+            return BudgetReached(f"{error.message} {self._finished} judged, {left}.", hint=error.hint)
+        if isinstance(error, TerminalError):
+            return TerminalError(
+                f"{error.message} {self._finished} judged, {left}.",
+                hint=error.hint,
+                provider=error.provider,
+                status_code=error.status_code,
+                reason=error.reason,
+            )
+        return error
+
+    async def _cancel(self) -> None:
+        running = list(self._running)
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.gather(*running, return_exceptions=True)
