@@ -206,7 +206,7 @@ def load_settings(
     """Settings from flags over the environment over judge.toml over defaults.
 
     Args:
-        flags: Field name to value; None values are left out.
+        flags: Field name to value; None values are left out. `base_url` is that of the chosen judge's provider.
         environment: The process's own when None.
         folder: Where judge.toml is looked for; the working folder when None.
 
@@ -222,7 +222,10 @@ def load_settings(
         raise ConfigError(f"JUDGE_CONFIG names {str(path)!r}, which does not exist.")
     values |= {field: env[name] for name, field in _FROM_ENVIRONMENT.items() if env.get(name)}
     values |= {name: value for name, value in (flags or {}).items() if value is not None}
+    base_url = values.pop("base_url", None)
     values["providers"] = _with_base_urls(values.get("providers", {}), env)
+    if base_url is not None:
+        values["providers"] = _with_base_url(values["providers"], base_url, values.get("judge"))
     values["keys"] = _keys(values["providers"], env)
     try:
         return Settings.model_validate(values)
@@ -254,6 +257,18 @@ def _with_base_urls(providers: Any, env: Mapping[str, str]) -> Any:
         if env.get(name) and isinstance(given, dict) and not given.get("base_url"):
             out[provider] = {**given, "base_url": env[name]}
     return out
+
+
+def _with_base_url(providers: Any, base_url: str, judge: str | None) -> Any:
+    provider, _, model = (judge or DEFAULT_LOCAL_JUDGE).partition("/")
+    if provider not in ("openai", "anthropic", "litellm") or not model:
+        raise ConfigError(
+            f"A base_url was given, and the judge {judge or DEFAULT_LOCAL_JUDGE!r} calls no server.",
+            hint="Name a judge such as openai/MODEL with --judge.",
+        )
+    if not isinstance(providers, dict) or not isinstance(providers.get(provider, {}), dict):
+        return providers
+    return {**providers, provider: {**providers.get(provider, {}), "base_url": base_url}}
 
 
 def _keys(providers: Any, env: Mapping[str, str]) -> dict[str, str]:
