@@ -15,7 +15,7 @@ def metrics(
     reference: options.Reference = None,
     only: Annotated[str | None, typer.Option("--only", help="Metric names, separated by commas.")] = None,
     threshold: Annotated[
-        float, typer.Option("--redundancy-threshold", min=0.0, max=1.0, help="Word overlap that makes a call redundant.")
+        float, typer.Option("--redundancy-threshold", min=0.0, max=1.0, help="Word overlap that is redundant.")
     ] = 0.5,
     format: options.Format = None,
     mapping: options.Mapping = None,

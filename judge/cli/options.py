@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-Traces = Annotated[list[str], typer.Argument(help="Trace files of any supported format; - is stdin.", metavar="TRACE...")]
+Traces = Annotated[list[str], typer.Argument(help="Trace files of any format; - is stdin.", metavar="TRACE...")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
-Format = Annotated[str | None, typer.Option("--format", help="Name of the trace format, where detection is not wanted.")]
+Format = Annotated[str | None, typer.Option("--format", help="Name of the trace format; detected by default.")]
 Mapping = Annotated[
     str | None, typer.Option("--mapping", help="YAML file that maps your own field names (docs/mapping.md).")
 ]
@@ -22,7 +22,7 @@ Judge = Annotated[
     typer.Option(
         "--judge",
         "-j",
-        help="anthropic/MODEL, openai/MODEL, litellm/ANY, local/smollm2-135m, rules/process, replay/FILE, fake/always-N.",
+        help="anthropic/MODEL, openai/MODEL, litellm/ANY, local/NAME, rules/process, replay/FILE, fake/always-N.",
     ),
 ]
 BaseUrl = Annotated[

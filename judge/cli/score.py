@@ -46,7 +46,7 @@ def score(
     max_output_tokens: Annotated[int | None, typer.Option("--max-output-tokens", min=16)] = None,
     thinking_tokens: Annotated[int | None, typer.Option("--thinking-tokens", min=0)] = None,
     reasoning_effort: Annotated[str | None, typer.Option("--reasoning-effort")] = None,
-    logprobs: Annotated[bool, typer.Option("--logprobs", help="Ask for token probabilities (vote `expected`).")] = False,
+    logprobs: Annotated[bool, typer.Option("--logprobs", help="Ask for token probabilities.")] = False,
     concurrency: Annotated[int | None, typer.Option("--concurrency", "-c", min=1)] = None,
     max_usd: Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")] = None,
     min_coverage: Annotated[
