@@ -31,7 +31,7 @@ def metrics(
     expected = reading.references(reference)
     results = []
     for trajectory in reading.trajectories(traces, format=format, mapping=mapping, limit=limit):
-        own = expected
+        own = None if isinstance(expected, dict) else expected
         if isinstance(expected, dict):
             own = expected.get(trajectory.id) or expected.get(trajectory.group or "")
         measured = measure(trajectory, own, only=names, redundancy_threshold=threshold)

@@ -13,7 +13,8 @@ from judge.errors import BudgetReached, TerminalError, TrustRequired
 
 if TYPE_CHECKING:
     from judge.config import Settings
-    from judge.types import Trajectory, Verdict
+    from judge.types import Trajectory
+    from judge.voting import Summary
 
 
 def score(
@@ -107,56 +108,58 @@ def _judge(
 
     from judge.cli.progress import progress
     from judge.engine.facade import score_many
-    from judge.report.verdicts import verdict_text
+    from judge.report.verdicts import summary_text, verdict_text
     from judge.store.jsonl import VerdictWriter
-    from judge.voting import summarise
+    from judge.voting import VerdictSums
 
     stopped: TerminalError | BudgetReached | None = None
-    verdicts: list[Verdict] = []
+    kept: list[dict[str, Any]] = []
+    sums = VerdictSums()
+    missing_trust: dict[str, None] = {}
     with ExitStack() as stack:
         writer = stack.enter_context(VerdictWriter(out)) if out else None
         advance = stack.enter_context(progress("judged", None))
         try:
-            for verdict in score_many(runs, settings=settings, require_trust=require_trust, **extra):
+            for count, verdict in enumerate(
+                score_many(runs, settings=settings, require_trust=require_trust, **extra), start=1
+            ):
                 if writer:
                     writer.append(verdict)
-                verdicts.append(verdict)
-                advance(len(verdicts))
-                if not as_json:
+                sums.add(verdict)
+                advance(count)
+                if verdict.trust.state != "certified":
+                    missing_trust |= dict.fromkeys(verdict.trust.reasons or (verdict.trust.state,))
+                if as_json:
+                    kept.append(verdict.to_json())
+                else:
                     say(verdict_text(verdict))
         except (TerminalError, BudgetReached) as error:
             stopped = error
-    summary = summarise(verdicts, min_coverage=settings.min_coverage)
+    summary = sums.summary(min_coverage=settings.min_coverage)
     if as_json:
-        emit({"results": [verdict.to_json() for verdict in verdicts], "summary": summary.to_json()})
+        emit({"results": kept, "summary": summary.to_json()})
     else:
         say()
-        say(summary.text())
+        say(summary_text(summary))
     if stopped is not None:
         raise stopped
-    code = exit_code(verdicts, summary.gate, require_trust=require_trust)
-    if code == 3:
-        reasons = sorted({reason for verdict in verdicts for reason in verdict.trust.reasons})
-        states = sorted({verdict.trust.state for verdict in verdicts if verdict.trust.state != "certified"})
+    if require_trust and missing_trust:
         raise TrustRequired(
-            f"Trust was required and the judge is {' and '.join(states)}: {' '.join(reasons)}".rstrip(" :"),
+            f"Trust was required and is missing: {' '.join(missing_trust)}",
             hint="Run `judge calibrate` on labels of your own, or leave out --require-trust.",
         )
+    code = exit_code(summary)
     if code == 4:
         note("error: the judge failed on every trajectory; the errors above say why.")
     if code:
         raise typer.Exit(code)
 
 
-def exit_code(verdicts: list[Verdict], gate: str, *, require_trust: bool) -> int:
-    """0 scored and passed, 1 a gate failed or coverage too low, 3 trust missing, 4 nothing could be judged."""
-    if require_trust and any(verdict.trust.state != "certified" for verdict in verdicts):
-        return 3
-    if verdicts and all(verdict.status == "error" for verdict in verdicts):
+def exit_code(summary: Summary) -> int:
+    """0 scored and passed, 1 a gate failed or coverage is too low, 4 every judgement failed."""
+    if summary.total and sum(summary.errors.values()) == summary.total:
         return 4
-    if gate != "passed" or any(verdict.passed is False for verdict in verdicts):
-        return 1
-    return 0
+    return 1 if summary.gate == "fail" or summary.failed else 0
 
 
 def _preview(

@@ -20,7 +20,7 @@ def show(
 ) -> None:
     """Print trajectories as numbered steps, the way a judge sees them."""
     from judge.cli import reading
-    from judge.prompt import view_text
+    from judge.prompt import view
     from judge.types import ViewSettings
 
     read = reading.trajectories(traces, format=format, mapping=mapping, limit=limit)
@@ -31,7 +31,7 @@ def show(
         say(f"== {trajectory.id}")
         if trajectory.task:
             say(f"task: {trajectory.task}")
-        say(view_text(trajectory, ViewSettings(reasoning=reasoning)))
+        say(view(trajectory, ViewSettings(reasoning=reasoning)).text)
         for diagnostic in trajectory.diagnostics:
             where = f" [S{diagnostic.step}]" if diagnostic.step else ""
             say(f"{diagnostic.severity}{where} {diagnostic.code}: {diagnostic.message}")

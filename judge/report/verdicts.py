@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from judge.report.numbers import number, plural, steps
+from judge.report.numbers import number, plural, steps, usd
 from judge.types import CriterionResult, Verdict, Vote
 from judge.types.rubric import BinaryScale, LevelScale, RangeScale
+from judge.voting import Summary
 
 TRUST_WORDS = {
     "uncertified": "UNCERTIFIED: nobody has measured yet whether this judge agrees with people",
@@ -83,3 +84,31 @@ def vote_text(vote: Vote, scale: BinaryScale | LevelScale | RangeScale) -> str:
     if isinstance(scale, BinaryScale):
         return "pass" if vote.score == 1 else "fail"
     return number(vote.score)
+
+
+def summary_text(summary: Summary) -> str:
+    """A run in a few lines; the mean never stands without what is missing from it."""
+    scored = f"{summary.scored} of {summary.total} scored"
+    if summary.mean is not None and summary.scale is not None:
+        mean = f"mean {number(summary.mean)} of {number(summary.scale.low)}-{number(summary.scale.high)}"
+        bounds = ""
+        if summary.low != summary.high:
+            bounds = f" (between {number(summary.low)} and {number(summary.high)}, whatever the rest would score)"
+        scored += f", {mean}{bounds}"
+    lines = [scored]
+    if summary.passed or summary.failed:
+        lines.append(f"gates: {summary.passed} passed, {summary.failed} failed")
+    if summary.inconclusive:
+        lines.append(f"{summary.inconclusive} inconclusive")
+    if summary.not_applicable:
+        lines.append(f"{summary.not_applicable} not applicable")
+    for group in summary.error_groups:
+        lines.append(f"{plural(group.count, 'error')} of kind {group.kind}, e.g. {group.trajectory_id}: {group.hint}")
+    if summary.gate == "fail":
+        lines.append(f"coverage gate FAILED: {summary.gate_reason}")
+    tokens = summary.usage.input_tokens, summary.usage.output_tokens
+    spent = f"{plural(summary.calls, 'call')}, {summary.cached} from the cache"
+    if summary.calls and tokens != (None, None):
+        spent += f", {number(tokens[0])} input and {number(tokens[1])} output tokens"
+    lines.append(f"{spent}, cost {usd(summary.cost_usd)}")
+    return "\n".join(lines)
