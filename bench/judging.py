@@ -279,10 +279,7 @@ def main() -> int:
     rows += other_rows(given.quick)
     print("\n" + table(rows))
     missed = [row.what.strip() for row in rows if row.met is False]
-    print(
-        f"\n{len(missed)} of {sum(row.met is not None for row in rows)} targets missed"
-        + "".join(f"\n  {m}" for m in missed)
-    )
+    print(f"\n{len(missed)} of {sum(row.met is not None for row in rows)} targets missed", *missed, sep="\n  ")
     return 1 if missed else 0
 
 

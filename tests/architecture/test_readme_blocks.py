@@ -126,3 +126,13 @@ def test_every_command_that_is_named_exists(document: Path) -> None:
         inner = getattr(known[first], "commands", None)
         if inner and rest:
             assert rest[0] in inner, f"`judge {named}` is named and does not exist"
+
+
+LINK = re.compile(r"\]\((?P<target>[^)#\s]+)(?:#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_to_a_file_leads_somewhere(document: Path) -> None:
+    targets = [match["target"] for match in LINK.finditer(document.read_text(encoding="utf-8"))]
+    inside = [target for target in targets if "://" not in target]
+    assert [target for target in inside if not (document.parent / target).exists()] == []
