@@ -1,0 +1,229 @@
+"""Steps as they are read: numbering, pairing and diagnostics, the same for every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from judge.importers.arguments import Arguments, read_arguments
+from judge.importers.content import Content
+from judge.importers.decoding import Note
+from judge.importers.pairing import Answered, Asked, Link, index_calls, nearest, pair
+from judge.types.trajectory import (
+    Approval,
+    BaseStep,
+    Diagnostic,
+    Message,
+    Reasoning,
+    ResultStatus,
+    Retry,
+    Severity,
+    Step,
+    StepError,
+    ToolCall,
+    ToolResult,
+)
+
+
+class Built(NamedTuple):
+    """What a builder made."""
+
+    steps: tuple[Step, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class StepBuilder:
+    """Collects the steps of one trajectory in the order of the source.
+
+    Every method that adds a step returns its index, from 1. Keyword arguments named as the fields of
+    `BaseStep` are common to all.
+    """
+
+    def __init__(self) -> None:
+        self._drafts: list[tuple[type[BaseStep], dict[str, Any]]] = []
+        self._names: dict[int, str | None] = {}
+        self._diagnostics: list[Diagnostic] = []
+        self._turns = 0
+
+    def __len__(self) -> int:
+        return len(self._drafts)
+
+    def new_turn(self) -> str:
+        """A turn id for a model call that the source gives none."""
+        self._turns += 1
+        return f"t{self._turns}"
+
+    def add(self, kind: type[BaseStep], **fields: Any) -> int:
+        """A step of any kind."""
+        index = len(self._drafts) + 1
+        self._drafts.append((kind, {name: value for name, value in fields.items() if value is not None}))
+        return index
+
+    def message(self, role: str, content: Content, **common: Any) -> int:
+        """Something said; a message with nothing at all is kept and noted."""
+        return self._said(Message, content, role=role, **common)
+
+    def reasoning(self, content: Content, *, redacted: bool = False, **common: Any) -> int:
+        """Private reasoning."""
+        return self._said(Reasoning, content, redacted=redacted, **common)
+
+    def _said(self, kind: type[BaseStep], content: Content, **fields: Any) -> int:
+        if content.extra:
+            fields["extra"] = {**(fields.get("extra") or {}), "parts": content.extra}
+        index = self.add(kind, content=content.parts, **fields)
+        self.notes(content.notes, index)
+        if kind is Message and not content.parts:
+            self.note("EMPTY_MESSAGE", "a message without any content", index, severity="info")
+        return index
+
+    def call(
+        self,
+        name: Any,
+        arguments: Any,
+        *,
+        call_id: Any = None,
+        plain_text: bool = False,
+        **common: Any,
+    ) -> int:
+        """A tool call; `arguments` as the source has them."""
+        read = arguments if isinstance(arguments, Arguments) else read_arguments(arguments, plain_text=plain_text)
+        index = self.add(
+            ToolCall,
+            call_id=_id(call_id),
+            name=name if isinstance(name, str) else "",
+            arguments=read.value,
+            arguments_raw=read.raw,
+            arguments_error=read.error,
+            **common,
+        )
+        self.notes(read.notes, index)
+        if not isinstance(name, str) or not name:
+            self.note("TOOL_NAME_MISSING", "a tool call without the name of a tool", index)
+        return index
+
+    def result(
+        self,
+        content: Content,
+        *,
+        call_id: Any = None,
+        name: str | None = None,
+        structured: Any = None,
+        status: ResultStatus = "unknown",
+        error: StepError | None = None,
+        nested_in: int | None = None,
+        by_id: bool = False,
+        **common: Any,
+    ) -> int:
+        """A tool result. `nested_in` is the call that holds it in the source (with `by_id`, also by its id)."""
+        if content.extra:
+            common["extra"] = {**(common.get("extra") or {}), "parts": content.extra}
+        index = self.add(
+            ToolResult,
+            call_id=_id(call_id),
+            content=content.parts,
+            structured=structured,
+            status=status,
+            error=error,
+            call_index=nested_in,
+            pairing="none" if nested_in is None else "id" if by_id else "nested",
+            **common,
+        )
+        self._names[index] = name
+        self.notes(content.notes, index)
+        return index
+
+    def note(self, code: str, message: str, step: int | None = None, *, severity: Severity = "warning") -> None:
+        """An oddity that was seen and kept."""
+        self._diagnostics.append(Diagnostic(code=code, severity=severity, step=step, message=message))
+
+    def notes(self, notes: Iterable[Note], step: int | None = None) -> None:
+        """Several of them, from decoding."""
+        for note in notes:
+            self.note(note.code, note.message, step)
+
+    def build(self) -> Built:
+        """The steps, with results, approvals and retries joined to their calls."""
+        calls, results = self._facts()
+        links = pair(calls, results)
+        answered = {link.call_index for link in links.values()}
+        answered.update(result.given for result in results if result.given is not None)
+        for result in results:
+            if result.given is None:
+                self._join(result, links.get(result.step))
+        asks: dict[int, str] = {}
+        known = index_calls(calls)
+        for index, (kind, fields) in enumerate(self._drafts, start=1):
+            if kind in (Approval, Retry) and fields.get("call_index") is None:
+                target = nearest(known, index, fields.get("agent"), fields.get("call_id"), fields.get("tool"))
+                if target is not None:
+                    fields["call_index"] = target
+            if kind is Approval and fields.get("call_index"):
+                asks[fields["call_index"]] = fields["state"]
+        self._note_repeats(calls)
+        self._note_missing(calls, answered, asks, has_results=bool(results))
+        steps = tuple(kind(index=index, **fields) for index, (kind, fields) in enumerate(self._drafts, start=1))
+        return Built(steps, tuple(self._diagnostics))  # type: ignore[arg-type]
+
+    def _facts(self) -> tuple[list[Asked], list[Answered]]:
+        calls: list[Asked] = []
+        results: list[Answered] = []
+        batch, in_row = 0, False
+        for index, (kind, fields) in enumerate(self._drafts, start=1):
+            if kind is ToolCall:
+                batch, in_row = batch if in_row else batch + 1, True
+                turn, call_id = fields.get("turn"), fields.get("call_id")
+                calls.append(Asked(index, fields.get("agent"), turn, batch, call_id, fields["name"]))
+            elif kind is not Approval:
+                in_row = False
+            if kind is ToolResult:
+                name, given = self._names.get(index), fields.get("call_index")
+                results.append(Answered(index, fields.get("agent"), fields.get("call_id"), name, given))
+        return calls, results
+
+    def _join(self, result: Answered, link: Link | None) -> None:
+        fields = self._drafts[result.step - 1][1]
+        if link is None:
+            text = f"no call has the id {result.call_id!r}" if result.call_id else "no unanswered call stands before it"
+            self.note("ORPHAN_RESULT", f"a tool result answers no call: {text}", result.step)
+            return
+        fields.update(call_index=link.call_index, pairing=link.pairing)
+        if link.late:
+            self.note("RESULT_BEFORE_CALL", f"the result stands before its call [S{link.call_index}]", result.step)
+        if link.extra:
+            self.note("SECOND_RESULT", f"call [S{link.call_index}] has a result already", result.step, severity="info")
+
+    def _note_repeats(self, calls: list[Asked]) -> None:
+        seen: dict[tuple[str | None, str], int] = {}
+        for call in calls:
+            if not call.call_id:
+                continue
+            key = (call.agent, call.call_id)
+            if key in seen:
+                mine, other = self._drafts[call.step - 1][1], self._drafts[seen[key] - 1][1]
+                same = mine["name"] == other["name"] and mine.get("arguments") == other.get("arguments")
+                what = "the same call" if same else "another call"
+                text = f"call id {call.call_id!r} was used by {what} at [S{seen[key]}]"
+                self.note("DUPLICATE_CALL_ID", text, call.step)
+            seen[key] = call.step
+
+    def _note_missing(self, calls: list[Asked], answered: set[int], asks: dict[int, str], *, has_results: bool) -> None:
+        missing = [call for call in calls if call.step not in answered]
+        if calls and not has_results and len(calls) > 1:
+            self.note("NO_RESULTS_RECORDED", f"none of the {len(calls)} tool calls has a result", severity="info")
+            return
+        for call in missing:
+            state = asks.get(call.step)
+            if state in ("requested", "denied"):
+                text = f"the call has no result: its approval was {state}"
+            elif all(kind is ToolCall for kind, _ in self._drafts[call.step :]):
+                text = "the call has no result: the record ends here"
+            else:
+                text = "the call has no result, and the run goes on"
+            self.note("MISSING_RESULT", text, call.step, severity="info" if state else "warning")
+
+
+def _id(value: Any) -> str | None:
+    """A call id as text; an empty one is none at all."""
+    if isinstance(value, str):
+        return value or None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None

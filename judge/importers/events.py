@@ -1,0 +1,7 @@
+"""Event logs, one record an event. See `judge.importers.dialects.events`; other names by a mapping file."""
+
+from __future__ import annotations
+
+from judge.importers.format import Format
+
+importer = Format("events", "Event log (llm_call, tool_call, tool_result, approval, final ...)")

@@ -1,0 +1,34 @@
+"""A built-in format: a name, a claim on a file, and the shared way from records to trajectories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from judge.importers.assembly import Runs
+from judge.importers.dialects.classify import tally
+from judge.importers.mapping import Vocabulary
+from judge.protocols import Candidate, Head
+from judge.types.trajectory import Trajectory
+
+
+class Format:
+    """The Importer of one built-in format."""
+
+    def __init__(self, name: str, title: str) -> None:
+        self.name = name
+        self.title = title
+
+    def sniff(self, head: Head, words: Vocabulary | None = None) -> Candidate | None:
+        """This format's claim on a file, or None. With a mapping, its names count too."""
+        words = words or Vocabulary()
+        records = head.records if head.whole is None else (head.whole,)
+        claim = tally(records, words.names, words.run).get(self.name)
+        return None if claim is None else Candidate(format=self.name, score=claim.score, evidence=claim.evidence)
+
+    def read(
+        self, records: Iterable[tuple[str, Any]], *, path: Path | None, mapping: Mapping[str, Any] | None
+    ) -> Iterator[Trajectory]:
+        """Trajectories as they come; see `judge.importers.assembly`."""
+        return Runs(self.name, path, mapping).read(records)

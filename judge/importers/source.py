@@ -1,0 +1,250 @@
+"""Bytes of a file or of standard input into decoded records that know their place."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple, cast
+
+from judge.errors import TraceError
+from judge.importers.decoding import Decoded, Note, NotJson, decode, decode_many
+from judge.importers.text import lines_of, refuse_foreign
+from judge.protocols import Head
+
+MAX_WHOLE = 512 * 2**20
+"""Largest file that is read as one JSON value, in bytes. JSON Lines has no limit."""
+MAX_LINE = 256 * 2**20
+"""Longest line of a JSON Lines file, in bytes."""
+MAX_UNPACKED = 2 * 2**30
+"""Most bytes that a gzip file may unpack to."""
+HEAD = 60
+"""Records that detection looks at."""
+WHOLE = "whole file"
+
+_EXPECTED = "Expected one JSON value or JSON Lines in UTF-8 or UTF-16."
+
+
+class Entry(NamedTuple):
+    """A decoded record.
+
+    Attributes:
+        line: Of the file, from 1; None where the file is not read by lines.
+    """
+
+    locator: str
+    line: int | None
+    value: Any
+    notes: tuple[Note, ...] = ()
+
+
+class Fault(NamedTuple):
+    """A line that could not be read, and was passed over."""
+
+    line: int
+    code: str
+    message: str
+
+
+class Document:
+    """One opened file: what detection sees, then its records, once.
+
+    Attributes:
+        shown: The path as given, or "standard input".
+        sha256: Of the file's bytes; None for standard input.
+        head: The first records.
+    """
+
+    def __init__(
+        self, path: Path | None, shown: str, sha256: str | None, head: Head, entries: Iterator[Entry | Fault]
+    ) -> None:
+        self.path = path
+        self.shown = shown
+        self.sha256 = sha256
+        self.head = head
+        self._entries = entries
+
+    def __iter__(self) -> Iterator[Entry | Fault]:
+        return self._entries
+
+
+def open_document(path: str | Path) -> Document:
+    """A file's records, or those of standard input for "-".
+
+    JSON Lines is told from whole-file JSON by its first line, whatever the file's name, and is read line by
+    line, split at the newline character only, in memory that does not grow with the file.
+
+    Raises:
+        TraceError: The file does not exist, is empty, is no JSON, or is of a kind that is not read here.
+    """
+    if str(path) == "-":
+        return _open(None, "standard input", None, sys.stdin.buffer)
+    file = Path(path)
+    if file.is_dir():
+        raise TraceError(f"{str(path)!r} is a folder.", hint="Give the trace files in it, one by one or by a pattern.")
+    try:
+        sha256 = _sha256(file)
+        stream: IO[bytes] = file.open("rb")
+    except (OSError, ValueError) as error:
+        reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+        raise TraceError(f"{str(path)!r} {reason}.", hint="Expected a trace file, or - for standard input.") from None
+    return _open(file, str(path), sha256, stream)
+
+
+def _open(path: Path | None, shown: str, sha256: str | None, raw: IO[bytes]) -> Document:
+    stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, raw))
+    start = stream.peek(4096)[:4096]
+    if start[:2] == b"\x1f\x8b":
+        stream = io.BufferedReader(_Capped(gzip.GzipFile(fileobj=stream), shown))
+        try:
+            start = stream.peek(4096)[:4096]
+        except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+            raise TraceError(f"{shown}: is gzip and does not unpack: {error}.") from None
+    refuse_foreign(start, shown)
+    lines = _guarded(lines_of(stream, start, shown, longest=MAX_LINE), shown)
+    entries = _entries(lines, shown)
+    first: list[Entry | Fault] = []
+    records: list[Any] = []
+    for entry in entries:
+        first.append(entry)
+        if isinstance(entry, Entry):
+            records.append(entry.value)
+            if len(records) >= HEAD or entry.line is None:
+                break
+    if not records:
+        detail = f" {first[0].message}" if first and isinstance(first[0], Fault) else ""
+        raise TraceError(f"{shown}: no line of it is JSON.{detail}", hint=_EXPECTED)
+    whole = records[0] if isinstance(first[-1], Entry) and first[-1].line is None else None
+    if whole is not None:
+        records = whole[:HEAD] if isinstance(whole, list) else [whole]
+    head = Head(whole=whole, records=tuple(records), lines=whole is None)
+    return Document(path, shown, sha256, head, _chained(first, entries))
+
+
+def _chained(first: list[Entry | Fault], rest: Iterator[Entry | Fault]) -> Iterator[Entry | Fault]:
+    while first:
+        yield first.pop(0)
+    yield from rest
+
+
+def _entries(lines: Iterator[bytes], shown: str) -> Iterator[Entry | Fault]:
+    opening: list[bytes] = []
+    for line in lines:
+        opening.append(line)
+        if line.strip():
+            break
+    if not any(line.strip() for line in opening):
+        raise TraceError(f"{shown}: is empty.", hint=_EXPECTED)
+    try:
+        first = decode(opening[-1])
+    except NotJson:
+        first = None
+    following = next((line for line in lines if line.strip()), None) if first is not None else None
+    if first is not None and following is None:
+        yield Entry(WHOLE, None, first.value, first.notes)
+        return
+    if first is None or following is None:
+        yield from _whole(opening, lines, shown)
+        return
+    number = len(opening)
+    yield Entry(f"line {number}", number, first.value, first.notes)
+    yield from _rest_of_lines(following, number + 1, lines, shown)
+
+
+def _rest_of_lines(line: bytes | None, number: int, lines: Iterator[bytes], shown: str) -> Iterator[Entry | Fault]:
+    while line is not None:
+        after = next(lines, None)
+        if line.strip():
+            yield _line(line, number, last=after is None)
+        line, number = after, number + 1
+
+
+def _line(line: bytes, number: int, *, last: bool) -> Entry | Fault:
+    try:
+        found = decode(line)
+    except NotJson as error:
+        if last and error.cut_off:
+            return Fault(number, "TRUNCATED_TAIL", f"line {number}, the last, is cut off: {error}")
+        return Fault(number, "BAD_LINE", f"line {number} is not JSON and was passed over: {error}")
+    return Entry(f"line {number}", number, found.value, found.notes)
+
+
+def _whole(opening: list[bytes], lines: Iterator[bytes], shown: str) -> Iterator[Entry | Fault]:
+    """A file whose first line is no JSON: one value over many lines, several of them, or lines with a bad start."""
+    size = sum(map(len, opening))
+    for line in lines:
+        opening.append(line)
+        size += len(line)
+        if size > MAX_WHOLE:
+            limit = MAX_WHOLE // 2**20
+            raise TraceError(f"{shown}: one JSON value of more than {limit} MiB.", hint="Write it as JSON Lines.")
+    text = b"".join(opening)
+    try:
+        found = decode(text)
+    except NotJson as error:
+        problem = error
+    else:
+        yield Entry(WHOLE, None, found.value, found.notes)
+        return
+    values: tuple[Decoded, ...] = ()
+    if not problem.too_deep:
+        try:
+            values = decode_many(text)
+        except NotJson:
+            values = ()
+    if values:
+        for at, value in enumerate(values, start=1):
+            yield Entry(f"document {at}", at, value.value, value.notes)
+        return
+    read = [_line(line, at, last=at == len(opening)) for at, line in enumerate(opening, start=1) if line.strip()]
+    good = [
+        entry for entry in read if isinstance(entry, Entry) and isinstance(entry.value, dict | list) and entry.value
+    ]
+    if good and 2 * len(good) >= len(read):
+        yield from read
+        return
+    raise _not_json(problem, shown)
+
+
+def _not_json(problem: NotJson, shown: str) -> TraceError:
+    place = f", line {problem.line} column {problem.column}" if problem.line else ""
+    if problem.too_deep:
+        return TraceError(f"{shown}{place}: {problem}.", hint="No trajectory needs that.")
+    what = "ends in the middle of a JSON value" if problem.cut_off else "is not JSON"
+    return TraceError(f"{shown}{place}: {what}: {problem}.", hint=_EXPECTED)
+
+
+def _guarded(lines: Iterator[bytes], shown: str) -> Iterator[bytes]:
+    """Failures of reading as errors that name the file."""
+    try:
+        yield from lines
+    except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+        raise TraceError(f"{shown}: reading it failed: {error}.") from None
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class _Capped(io.RawIOBase):
+    """Unpacked bytes, up to `MAX_UNPACKED`."""
+
+    def __init__(self, packed: gzip.GzipFile, shown: str) -> None:
+        self._packed = packed
+        self._shown = shown
+        self._read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._packed.read(len(buffer))
+        buffer[: len(data)] = data
+        self._read += len(data)
+        if self._read > MAX_UNPACKED:
+            raise TraceError(f"{self._shown}: unpacks to more than {MAX_UNPACKED // 2**30} GiB.")
+        return len(data)
