@@ -28,14 +28,10 @@ MACHINE = [
     "/" + "opt/pypi", "/" + "root/.", "pypi" + ".org", "python" + "hosted.org", "npmjs" + ".org", "npmjs" + ".com",
     "deb.debian" + ".org", "--extra-" + "index-url", "--find-" + "links", "--index-" + "url",
 ]  # fmt: skip
-OPTIONAL = {"xllamacpp": "local"}
+OPTIONAL = {"xllamacpp", "cryptography"}
 """Third-party modules that an extra brings, not the base install."""
-DISTRIBUTIONS = {
-    "pydantic_core": "pydantic",
-    "yaml": "pyyaml",
-    "sklearn": "scikit-learn",
-    "llama_cpp": "llama-cpp-python",
-}
+DISTRIBUTIONS = {"yaml": "pyyaml", "sklearn": "scikit-learn", "pydantic_core": "pydantic", "markupsafe": "jinja2"}
+"""Where a module has another name than its distribution, or comes with one whose types it holds."""
 
 
 def tracked(root: Path = ROOT) -> list[Path]:
