@@ -140,7 +140,8 @@ def _no_constant(name: str) -> NoReturn:
 def _refuse(where: str, error: ValidationError) -> NoReturn:
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"]) or "(whole)"
-    raise LabelError(f"{where}: {key}: {first['msg']}, found {str(first['input'])[:80]!r}.") from error
+    hint = "YAML reads yes, no, on and off as true and false: quote it." if isinstance(first["input"], bool) else ""
+    raise LabelError(f"{where}: {key}: {first['msg']}, found {str(first['input'])[:80]!r}.", hint=hint) from error
 
 
 def _trajectories(path: Path) -> tuple[Trajectory, ...]:

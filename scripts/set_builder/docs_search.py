@@ -135,8 +135,11 @@ def _check(task: DocsTask) -> None:
     """The words of a task do what they are for, by the search tool itself."""
     for part in task.parts:
         for query in (*part.queries, *part.reworded):
-            if part.page not in [hit["id"] for hit in search(query)]:
+            found = [hit["id"] for hit in search(query)]
+            if part.page not in found:
                 raise ValueError(f"{task.group}: {query!r} does not find {part.page!r}")
+            if any(other.page in found for other in task.parts if other is not part):
+                raise ValueError(f"{task.group}: {query!r} finds the other part as well, {found!r}")
         if search(part.dead):
             raise ValueError(f"{task.group}: {part.dead!r} should find nothing, found {search(part.dead)[0]['id']!r}")
         for query in part.off:

@@ -15,6 +15,7 @@ class Part:
         fact: Words of that page which the right answer rests on.
         queries: Ways to look for it; each finds the page. The first three hardly differ.
         reworded: The same question in other words; it finds the page too.
+            None of these queries finds the page of another part of the task.
         dead: A query that finds nothing.
         off: Queries that find other pages only.
     """
@@ -123,7 +124,7 @@ ATTACHMENT_BACKUP = Part(
 KEY_LIFE = Part(
     "api-keys",
     "180 days",
-    ("API key expire days", "API key expires", "API key expire lifetime days"),
+    ("API keys expire days", "API keys expire after days", "API keys expire lifetime days"),
     ("key lifetime owner sets", "keys expire"),
     "tokens validity",
     ("campus price person", "conflict copy beside"),
