@@ -33,7 +33,7 @@ def tokens(calls: Calls) -> Measured:
     Not applicable: no usage is recorded, or that of some model call is not (then the known part is in detail).
     Steps: those that carry the usage.
     """
-    return _total(calls, _tokens, "tokens")
+    return _total(calls, _tokens, "token usage")
 
 
 @metric(unit="usd")
