@@ -10,7 +10,7 @@ from judge.engine.connection import Connection
 from judge.engine.setup import Setup
 from judge.errors import ContextOverflow, JudgeError, ProviderError, TerminalError
 from judge.prompt import Prompt, parse
-from judge.providers.redact import redact
+from judge.providers.redaction import redact
 from judge.types.request import Reply, Request, Sampling
 from judge.types.trajectory import Trajectory, Usage
 from judge.types.verdict import Vote, VoteStatus

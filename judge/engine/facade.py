@@ -23,7 +23,8 @@ from judge.errors import ConfigError, TrustRequired, UsageError
 from judge.importers import load as read
 from judge.metrics import measure as measure_all
 from judge.prompt import load_rubric
-from judge.providers import TextCache, connect
+from judge.providers.cache import TextCache
+from judge.providers.connection import connect
 from judge.types.metric import MetricResult
 from judge.types.reference import Reference
 from judge.types.rubric import Rubric

@@ -41,6 +41,16 @@ class Progress:
     cost_usd: float | None
 
 
+def reference_of(trajectory: Trajectory, given: References) -> Reference | None:
+    """The reference of one trajectory: by its id, else by its group, or the one for all."""
+    if given is None or isinstance(given, Reference):
+        return given
+    found = given.get(trajectory.id)
+    if found is None and trajectory.group is not None:
+        found = given.get(trajectory.group)
+    return found
+
+
 class Run:
     """One pass over a stream of trajectories. Use once."""
 
@@ -89,7 +99,7 @@ class Run:
         ready: list[Verdict] = []
         try:
             for trajectory in self._incoming():
-                begun = judging.begin(trajectory, self._reference_of(trajectory))
+                begun = judging.begin(trajectory, reference_of(trajectory, self._reference))
                 verdict = begun if isinstance(begun, Verdict) else judging.recall(begun)
                 if verdict is not None:
                     self._count(verdict)
@@ -146,15 +156,6 @@ class Run:
                 f"Two trajectories are named {trajectory.id!r}: {first} and {here}.",
                 hint="Give each trajectory its own id; verdicts and labels are joined by it.",
             )
-
-    def _reference_of(self, trajectory: Trajectory) -> Reference | None:
-        given = self._reference
-        if given is None or isinstance(given, Reference):
-            return given
-        found = given.get(trajectory.id)
-        if found is None and trajectory.group is not None:
-            found = given.get(trajectory.group)
-        return found
 
     def _start(self, case: Case) -> None:
         task = asyncio.get_running_loop().create_task(self._judging.finish(case))
