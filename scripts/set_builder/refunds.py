@@ -38,6 +38,10 @@ OPENERS = (
     None,
     None,
 )
+PASSED_ON = (
+    "I have handed your request to the billing team. They will write to you.",
+    "Your ticket is with our billing team now; they will answer you directly.",
+)
 
 
 def _read(run: Recorder, article: str, say: str | None = None) -> None:
@@ -110,7 +114,7 @@ def _run(run: Recorder, ticket: Ticket, kind: str, turn: int) -> Trajectory:
     owed = ticket.refund
     if kind == "escalated_blind":
         _escalate(run, ticket, f"Customer wants money back for {ticket.invoice['invoice_id']}.", OPENERS[turn % 5])
-        return run.final(reply, "escalated")
+        return run.final(PASSED_ON[turn % len(PASSED_ON)], "escalated")
     if kind == "false_claim":
         _look(run, ticket, turn)
         return run.final(ticket.claim, "refunded")
