@@ -21,7 +21,6 @@ import diskcache
 from diskcache.core import MODE_RAW
 
 from judge.errors import ConfigError
-from judge.types.record import Record
 
 DATABASE = "cache.db"
 NO_LIMIT = 2**62
@@ -29,19 +28,6 @@ NO_LIMIT = 2**62
 
 class CacheWarning(UserWarning):
     """The cache could not be used as asked; the run goes on without what was lost."""
-
-
-class CacheStats(Record):
-    """What a cache holds.
-
-    Attributes:
-        entries: Replies kept.
-        bytes: Size of the database files on disk.
-    """
-
-    directory: str
-    entries: int
-    bytes: int
 
 
 class _NotText(Exception):
@@ -168,13 +154,13 @@ class TextCache:
         except (sqlite3.DatabaseError, diskcache.Timeout, OSError) as error:
             self._warn("writing", error)
 
-    def stats(self) -> CacheStats:
-        """Number of entries and bytes on disk."""
+    def stats(self) -> dict[str, Any]:
+        """{"path": folder, "entries": replies kept, "bytes": size of the database files}."""
         size = 0
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 size += (self.directory / f"{DATABASE}{suffix}").stat().st_size
-        return CacheStats(directory=str(self.directory), entries=len(self._cache), bytes=size)
+        return {"path": str(self.directory), "entries": len(self._cache), "bytes": size}
 
     def clear(self) -> int:
         """Remove every entry; returns how many there were."""

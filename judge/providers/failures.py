@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from judge.errors import ProviderError, RequestRefused, RetryableError, TerminalError
-from judge.providers.redact import redact
+from judge.providers.redaction import redact
 from judge.providers.retry import asked_wait
 
 _EXHAUSTED = frozenset(
@@ -38,8 +38,8 @@ class Answered(Exception):
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         super().__init__("an error in the body of a success")
-        code = server_error(body).get("code")
-        self.status_code = int(code) if str(code).isdigit() and 300 <= int(code) < 600 else 500
+        code = str(server_error(body).get("code"))
+        self.status_code = int(code) if code.isdecimal() and 300 <= int(code) < 600 else 500
         self.body = body
 
 
@@ -104,6 +104,9 @@ def failure(
 
 def _without_status(error: BaseException, status: int | None) -> str | None:
     """ "timeout" or "connection" where no answer came; None where one did."""
+    kind = getattr(error, "kind", None)
+    if kind in {"timeout", "connection"}:
+        return str(kind)
     name = type(error).__name__
     if "Timeout" in name and (status is None or getattr(error, "response", None) is None or status == 408):
         return "timeout"

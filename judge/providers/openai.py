@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,6 +26,7 @@ from judge.providers.prices import context_of
 from judge.providers.refusals import OPTIONAL, TOKEN_LIMITS, Adaptation, dropped, refused_parameter
 from judge.providers.schema import is_strict
 from judge.providers.tokens import estimate_tokens
+from judge.providers.transport import close_client, count, from_sdk, is_loopback
 from judge.types.request import Reply, ReplyStatus, Request, TokenLogprob
 from judge.types.trajectory import Usage
 
@@ -48,8 +49,8 @@ class OpenAIChat:
     Args:
         name: The judge's full name.
         model: As it is sent.
-        base_url: In place of the settings'.
-        shown_host: False keeps a host that changes from run to run out of payload and reply.
+        address: Gives the base URL when a client is made, in place of the settings'. It may change
+            from run to run, so it is neither in the payload nor in the reply.
         extra: Fields of the body that the SDK does not know.
     """
 
@@ -62,8 +63,7 @@ class OpenAIChat:
         settings: Settings,
         *,
         provider: str = "openai",
-        base_url: str | None = None,
-        shown_host: bool = True,
+        address: Callable[[], str] | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name
@@ -71,16 +71,16 @@ class OpenAIChat:
         self._model = model
         self._settings = settings
         self._provider = provider
-        configured = base_url or settings.provider(provider).base_url
-        self._own_server = configured is not None
+        configured = settings.provider(provider).base_url
+        self._own_server = configured is not None or address is not None
         self._url = configured or OWN_URL
-        self.host: str | None = urlsplit(self._url).netloc if shown_host else None
-        self._shown_url = self._url if shown_host else None
+        self._address = address
+        self.host: str | None = urlsplit(self._url).netloc if address is None else None
         self._extra = dict(extra or {})
         self._mode = settings.model(name).structured or "json_schema"
         self._secrets = settings.secrets()
-        self._adaptation = Adaptation(_adapted)
-        self._clients = PerLoop(self._client, _close)
+        self._adaptation = Adaptation(adapted)
+        self._clients = PerLoop(self._client, close_client)
 
     def count_tokens(self, text: str) -> int:
         """An overestimate; see `estimate_tokens`."""
@@ -123,7 +123,7 @@ class OpenAIChat:
 
     def payload(self, request: Request) -> dict[str, Any]:
         """Host and body, without key or headers."""
-        return {"url": self._shown_url, "body": self.body(request), **self._extra}
+        return {"url": self._url if self._address is None else None, "body": {**self.body(request), **self._extra}}
 
     async def complete(self, request: Request) -> Reply:
         """One chat completion; see `Provider.complete`."""
@@ -137,11 +137,11 @@ class OpenAIChat:
         client = await self._clients.get()
         body = self.body(request)
 
-        async def send(adapted: dict[str, Any]) -> bytes:
+        async def send(fitted: dict[str, Any]) -> bytes:
             try:
-                raw = await client.chat.completions.with_raw_response.create(**adapted, extra_body=self._extra or None)
+                raw = await client.chat.completions.with_raw_response.create(**fitted, extra_body=self._extra or None)
             except Exception as error:
-                raise self._failure(error, adapted) from None
+                raise self._failure(error, fitted) from None
             content: bytes = raw.content
             return content
 
@@ -160,7 +160,7 @@ class OpenAIChat:
                 parameter = "response_format:json_object"
             elif parameter == "tool_choice":
                 parameter = "tools"
-        elif not hasattr(error, "status_code") and not _from_sdk(error):
+        elif not hasattr(error, "status_code") and not from_sdk(error):
             raise error
         return failure(error, provider=self.name, secrets=self._secrets, now=time.time(), parameter=parameter)
 
@@ -181,17 +181,18 @@ class OpenAIChat:
     def _client(self) -> Any:
         import openai
 
+        url = self._address() if self._address else self._url
         transport: Any = openai.DefaultAsyncHttpxClient
         if importlib.util.find_spec("aiohttp"):
             transport = openai.DefaultAioHttpClient  # costs a third less time for each call
         return openai.AsyncOpenAI(
             api_key=self._settings.key(self._provider) or NO_KEY,
-            base_url=self._url,
+            base_url=url,
             timeout=self._settings.provider(self._provider).timeout_s,
             max_retries=0,
             default_headers=self._settings.sent_headers(self._provider),
             default_query=self._settings.sent_query(self._provider),
-            http_client=transport(follow_redirects=False, trust_env=not is_loopback(self._url)),
+            http_client=transport(follow_redirects=False, trust_env=not is_loopback(url)),
         )
 
     async def aclose(self) -> None:
@@ -199,27 +200,7 @@ class OpenAIChat:
         await self._clients.aclose()
 
 
-def is_loopback(url: str) -> bool:
-    """Whether a URL names this machine: then no proxy of the environment is used."""
-    host = urlsplit(url).hostname or ""
-    return host in {"localhost", "::1"} or host.startswith("127.")
-
-
-async def _close(client: Any) -> None:
-    await client.close()
-
-
-def _from_sdk(error: Exception) -> bool:
-    return type(error).__module__.partition(".")[0] in {
-        "openai",
-        "anthropic",
-        "httpx2",
-        "aiohttp",
-        "litellm",
-    } or isinstance(error, OSError | ValueError)
-
-
-def _adapted(body: dict[str, Any], refused: frozenset[str]) -> dict[str, Any]:
+def adapted(body: dict[str, Any], refused: frozenset[str]) -> dict[str, Any]:
     """`body` without what the model refuses, in another form where there is one."""
     if not refused:
         return body
@@ -229,7 +210,7 @@ def _adapted(body: dict[str, Any], refused: frozenset[str]) -> dict[str, Any]:
         out[new] = out.pop(old)
     elif new in refused and new in out and old not in refused:
         out[old] = out.pop(new)
-    for name in OPTIONAL:
+    for name in (*OPTIONAL, "thinking"):
         if name in refused:
             out.pop(name, None)
     if "logprobs" in refused:
@@ -307,12 +288,6 @@ def usage_of(value: Any) -> Usage | None:
         cache_read_input_tokens=count(prompt, "cached_tokens"),
         reasoning_output_tokens=count(completion, "reasoning_tokens"),
     )
-
-
-def count(value: Any, name: str) -> int | None:
-    """A number of tokens under `name`, or None where it is absent or no such number."""
-    found = value.get(name) if isinstance(value, Mapping) else None
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
 
 
 def logprobs_of(value: Any) -> tuple[TokenLogprob, ...] | None:

@@ -22,15 +22,55 @@ def is_strict(schema: Any) -> bool:
     return True
 
 
-def bounded(schema: Any, *, text: int, items: int) -> Any:
-    """`schema` with a longest text and a longest list where it names none, so that a small model comes to an end."""
+def bounded(schema: Any, *, text: int, items: int, last_step: int, quotes: bool) -> Any:
+    """`schema` narrowed so that a small model comes to an end and cites what exists.
+
+    Args:
+        text: Longest string in characters, where the schema names none.
+        items: Longest list.
+        last_step: Highest step that may be cited; integers without a range lie in [1, last_step].
+        quotes: Whether quotes may be given; otherwise every ``quote`` is the empty text.
+    """
     if isinstance(schema, list):
-        return [bounded(value, text=text, items=items) for value in schema]
+        return [bounded(each, text=text, items=items, last_step=last_step, quotes=quotes) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    out = {name: bounded(value, text=text, items=items) for name, value in schema.items()}
-    if out.get("type") == "string" and "enum" not in out and "const" not in out:
+    out = {
+        key: bounded(value, text=text, items=items, last_step=last_step, quotes=quotes) for key, value in schema.items()
+    }
+    if "enum" in out or "const" in out:
+        return out
+    if out.get("type") == "string":
         out.setdefault("maxLength", text)
-    if out.get("type") == "array":
+    elif out.get("type") == "array":
         out.setdefault("maxItems", items)
+    elif out.get("type") == "integer":
+        out.setdefault("minimum", 1)
+        out.setdefault("maximum", max(1, last_step))
+    properties = out.get("properties")
+    if isinstance(properties, dict) and "quote" in properties and not quotes:
+        out["properties"] = {**properties, "quote": {"type": "string", "enum": [""]}}
     return out
+
+
+_BOUNDS = frozenset(
+    {"minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
+    | {"minItems", "maxItems", "uniqueItems"}
+)
+
+
+def without_bounds(schema: Any, *, names: bool = False) -> Any:
+    """`schema` without limits on lengths and numbers, which some decoders refuse. The parser checks them anyway.
+
+    Args:
+        names: The keys of `schema` are property names and no keywords.
+    """
+    if isinstance(schema, list):
+        return [without_bounds(value) for value in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: without_bounds(value, names=not names and key in {"properties", "$defs"})
+        for key, value in schema.items()
+        if names or key not in _BOUNDS
+    }
