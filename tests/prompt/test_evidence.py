@@ -160,7 +160,9 @@ GATE = rubric(gate=True, procedure="requirements")
 
 
 def test_a_proved_pass_keeps_what_was_worked_out() -> None:
-    got = vote([5], GATE, "pass", requirements=[need("yes")], wrong_steps=[{"step": 4, "why": "late"}], failure_case="x")
+    got = vote(
+        [5], GATE, "pass", requirements=[need("yes")], wrong_steps=[{"step": 4, "why": "late"}], failure_case="x"
+    )
     assert (got.status, got.score) == ("ok", 1.0)
     assert got.detail == {
         "requirements": [{"id": "refunded", "met": "yes", "steps": [5], "quote": "done"}],
