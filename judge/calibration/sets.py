@@ -87,6 +87,38 @@ def refuse_leaks(trajectories: Sequence[Trajectory], labels: Sequence[Label]) ->
                 )
 
 
+def only_faults(whole: CalibrationSet, faults: Sequence[str]) -> CalibrationSet:
+    """The sound runs of a constructed set and those with one of `faults`: for a claim about these faults alone.
+
+    The name of the result says which faults are in it, so that a certificate on it does too.
+
+    Raises:
+        LabelError: A note is neither "fault: NAME" nor "no fault…", or no run has one of `faults`.
+    """
+    built = {label.trajectory_id: _fault(label) for label in whole.labels}
+    there = sorted({fault for fault in built.values() if fault is not None})
+    for fault in faults:
+        if fault not in there:
+            raise LabelError(f"{whole.name}: no run with the fault {fault!r}.", hint=f"There: {', '.join(there)}.")
+    kept = {id for id, fault in built.items() if fault is None or fault in faults}
+    return whole.model_copy(
+        update={
+            "name": f"{whole.name}[{','.join(sorted(set(faults)))}]",
+            "trajectories": tuple(run for run in whole.trajectories if run.id in kept),
+            "labels": tuple(label for label in whole.labels if label.trajectory_id in kept),
+        }
+    )
+
+
+def _fault(label: Label) -> str | None:
+    """The fault that a constructed run was given, or None for a sound one."""
+    if label.note.startswith("fault: "):
+        return label.note.removeprefix("fault: ")
+    if label.note.startswith("no fault"):
+        return None
+    raise LabelError(f"{label.trajectory_id!r}: the note {label.note!r} names no fault, and does not say 'no fault'.")
+
+
 def content_key(trajectory: Trajectory) -> str:
     """sha256 of task, steps and final answer without times and token counts: equal for copies of a run.
 

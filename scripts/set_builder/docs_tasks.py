@@ -153,6 +153,14 @@ OFFLINE = Part(
     "airplane mode",
     ("SQLite refuses accounts", "admin keys create"),
 )
+UPGRADE = Part(
+    "install",
+    "must go through 3.2 first",
+    ("upgrade older version", "upgrades from older version", "older version upgrades 3.0"),
+    ("installing 3.2 first", "version older 3.0"),
+    "migrating legacy release",
+    ("Retry-After status", "Markdown tags"),
+)
 
 TASKS = (
     DocsTask(
@@ -294,5 +302,19 @@ TASKS = (
         "Sessions usually last a day, and offline editing works for as long as the laptop has space.",
         "Sessions last 12 hours, and offline edits are dropped after 24 hours.",
         ("two_search_but_sensible", "wandering", "wasteful_repeat", "gave_up", "half_searched"),
+    ),
+    DocsTask(
+        "docs-upgrade",
+        "test",
+        "Our server still runs Quillstone 2.8. Can I upgrade it to the current release in one go tonight?",
+        (UPGRADE,),
+        (
+            "Not in one go: anything older than 3.0 must go through 3.2 first. Upgrade to 3.2, then to the current "
+            "release.",
+            "From 2.8 you need a stop at 3.2. After that the current release can be installed directly.",
+        ),
+        "Yes, just pull the newest image and restart; migrations run by themselves.",
+        "Yes. Upgrades from any version to the current release work in one step.",
+        ("clean", "recovered", "wasteful_repeat", "gave_up", "stalled"),
     ),
 )

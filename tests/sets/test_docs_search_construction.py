@@ -27,6 +27,7 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "docs-attachments": (("256 MB on the Campus plan", "off by default"), r"256 MB.*backup\.attachments"),
     "docs-keys-and-webhooks": (("expire after 180 days", "30 webhooks"), r"180 days.*\b30\b"),
     "docs-session-and-offline": (("end after 12 hours", "up to 14 days"), r"12 hours.*14 days"),
+    "docs-upgrade": (("older than 3.0 must go through 3.2 first",), r"\b3\.2\b.*current release"),
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from judge.calibration.sets import content_key, load_set
+from judge.calibration.sets import content_key, load_set, only_faults
 from judge.errors import LabelError, UnknownName
 from judge.registry import shipped
 
@@ -39,7 +39,7 @@ def test_an_unbroken_copy_loads_by_its_path(folder: Path) -> None:
     loaded = load_set(folder)
     assert loaded.name == "mine"
     assert loaded.settings.name == "docs_search"
-    assert (len(loaded.trajectories), len(loaded.labels)) == (50, 100)
+    assert (len(loaded.trajectories), len(loaded.labels)) == (55, 110)
     assert loaded.splits()["docs-clean"] == "test"
     assert loaded.clusters()["docs-clean"] == "docs-backup-retention"
 
@@ -60,7 +60,7 @@ LABELS: dict[str, tuple[Callable[[Rows], object], str]] = {
     ),
     "the same rater twice": (
         lambda rows: rows.append(rows[2]),
-        r"labels\.jsonl:101: 'construction' labelled 'process' of 'docs-wasteful' already, at .*labels\.jsonl:3",
+        r"labels\.jsonl:111: 'construction' labelled 'process' of 'docs-wasteful' already, at .*labels\.jsonl:3",
     ),
     "above the scale": (
         lambda rows: rows[0].update(value=6),
@@ -138,7 +138,7 @@ def test_a_run_that_differs_in_its_answer_is_no_leak(folder: Path) -> None:
     steps = load_set(folder).trajectories[0].to_json()["steps"]
     steps[-1]["text"] = "Three weeks."
     copy_into_dev(folder, steps=steps, final="Three weeks.")
-    assert len(load_set(folder).trajectories) == 51
+    assert len(load_set(folder).trajectories) == 56
 
 
 def test_equal_content_fingerprints_give_equal_keys() -> None:
@@ -156,7 +156,7 @@ def test_runs_without_a_group_are_their_own(folder: Path) -> None:
 
 def test_a_trajectory_twice_is_refused(folder: Path) -> None:
     edit(folder / "trajectories.jsonl", lambda rows: rows.append(rows[1]))
-    with pytest.raises(LabelError, match=r"trajectories\.jsonl:51: trajectory 'docs-wasteful' is there already.*:2"):
+    with pytest.raises(LabelError, match=r"trajectories\.jsonl:56: trajectory 'docs-wasteful' is there already.*:2"):
         load_set(folder)
 
 
@@ -263,3 +263,24 @@ def test_a_name_does_not_lead_out_of_the_shipped_folder(name: str, tmp_path: Pat
     monkeypatch.chdir(tmp_path)
     with pytest.raises((UnknownName, LabelError)):
         load_set(name)
+
+
+def test_a_set_is_narrowed_to_the_faults_that_are_named() -> None:
+    whole = load_set("docs_search")
+    narrow = only_faults(whole, ("wasteful_repeat", "gave_up", "stalled"))
+    assert narrow.name == "docs_search[gave_up,stalled,wasteful_repeat]"
+    assert len(narrow.trajectories) == 22 + 10 + 8 + 4  # sound runs, then each fault
+    assert len(narrow.labels) == 2 * 44
+    assert {label.trajectory_id for label in narrow.labels} == {run.id for run in narrow.trajectories}
+    assert not [label for label in narrow.labels if label.note in ("fault: ungrounded", "fault: wandering")]
+
+
+def test_a_fault_that_the_set_has_not_is_refused() -> None:
+    with pytest.raises(LabelError, match=r"no run with the fault 'rude'.*gave_up, half_searched"):
+        only_faults(load_set("docs_search"), ("rude",))
+
+
+def test_a_set_whose_notes_name_no_fault_cannot_be_narrowed(folder: Path) -> None:
+    edit(folder / "labels.jsonl", lambda rows: rows[0].update(note="looks fine to me"))
+    with pytest.raises(LabelError, match=r"'docs-clean'.*'looks fine to me' names no fault"):
+        only_faults(load_set(folder), ("gave_up",))
