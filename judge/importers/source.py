@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import sys
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -91,7 +92,13 @@ def open_document(path: str | Path) -> Document:
     except (OSError, ValueError) as error:
         reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
         raise TraceError(f"{str(path)!r} {reason}.", hint="Expected a trace file, or - for standard input.") from None
-    return _open(file, str(path), sha256, stream)
+    try:
+        document = _open(file, str(path), sha256, stream)
+    except BaseException:
+        stream.close()
+        raise
+    weakref.finalize(document, stream.close)
+    return document
 
 
 def _open(path: Path | None, shown: str, sha256: str | None, raw: IO[bytes]) -> Document:

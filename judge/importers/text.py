@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import codecs
 from collections.abc import Iterator
 from typing import IO
 
@@ -73,14 +73,29 @@ def lines_of(stream: IO[bytes], start: bytes, shown: str, *, longest: int) -> It
     if encoding == "utf-8":
         lines = iter(lambda: stream.readline(longest + 1), b"")
     else:
-        text = io.TextIOWrapper(stream, encoding=encoding, errors="replace", newline="\n")
-        lines = (line.encode("utf-8", "replace") for line in iter(lambda: text.readline(longest + 1), ""))
+        lines = _recoded(stream, encoding, longest)
     for number, line in enumerate(lines, start=1):
         if len(line) > longest:
             raise TraceError(f"{shown}, line {number}: longer than {longest // 2**20} MiB.")
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
         yield _data(line) if events else line
+
+
+def _recoded(stream: IO[bytes], encoding: str, longest: int) -> Iterator[bytes]:
+    """Lines of a text in another encoding, as UTF-8; a line that grows beyond `longest` comes in part."""
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    held = ""
+    while True:
+        block = stream.read(2**16)
+        held += decoder.decode(block, final=not block)
+        *complete, held = held.split("\n")
+        for line in complete:
+            yield (line + "\n").encode("utf-8", "replace")
+        if not block or len(held) > longest:
+            break
+    if held:
+        yield held.encode("utf-8", "replace")
 
 
 def _data(line: bytes) -> bytes:
