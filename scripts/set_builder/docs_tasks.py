@@ -100,7 +100,7 @@ EXPORT = Part(
 PAYMENT = Part(
     "billing",
     "3, 7 and 14 days",
-    ("failed payment retry", "failed payment again days", "billing failed payment"),
+    ("failed payment retry days", "failed payment again days", "billing failed payment days"),
     ("workspace becomes read-only invoice", "payment contact month"),
     "declined visa consequences",
     ("offline edits queued", "PostgreSQL newer trials"),
@@ -140,7 +140,7 @@ WEBHOOKS = Part(
 SESSION = Part(
     "sso",
     "12 hours",
-    ("single sign-on session length", "sign-on sessions end hours", "single sign-on session hours"),
+    ("single sign-on session length", "single sign-on session length hours", "single sign-on session hours"),
     ("sessions opened end", "OpenID sessions"),
     "auto logout timer",
     ("invoices contact", "notebook 20,000"),
@@ -156,7 +156,7 @@ OFFLINE = Part(
 UPGRADE = Part(
     "install",
     "must go through 3.2 first",
-    ("upgrade older version", "upgrades from older version", "older version upgrades 3.0"),
+    ("upgrades from older version", "upgrade from older version", "older version upgrades from 2.8"),
     ("installing 3.2 first", "version older 3.0"),
     "migrating legacy release",
     ("Retry-After status", "Markdown tags"),
