@@ -150,12 +150,13 @@ def _rows(made: Sequence[Hashable], expected: Sequence[ExpectedCall]) -> list[in
             any_will_do[one.name].append(position)
         else:
             exact[one.name, json_key(one.arguments)].append(position)
+    any_bits = {name: _bits(positions) for name, positions in any_will_do.items()}
     by_key: dict[Hashable, int] = {}
     rows: list[int] = []
     for key in made:
         if key not in by_key:
             name = key[0] if isinstance(key, tuple) else key
-            by_key[key] = _bits(exact.get(key, [])) | _bits(any_will_do.get(name, []))
+            by_key[key] = _bits(exact.get(key, [])) | any_bits.get(name, 0)
         rows.append(by_key[key])
     return rows
 
