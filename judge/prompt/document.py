@@ -21,6 +21,7 @@ Severity = Literal["error", "warning"]
 
 _BOOLEANS = frozenset({"gate", "policy", "diagnostic", "reasoning", "system"})
 _NUMBERS = frozenset({"weight", "gate_min", "value", "min", "max", "step", "result_chars"})
+_PLAIN_TAGS = frozenset({"str", "int", "float", "bool", "null", "timestamp", "map", "seq"})
 _MOST_NODES = 20_000
 """Nodes of a file, aliases expanded: a file of aliases to aliases must not fill the memory."""
 
@@ -47,12 +48,18 @@ class Document:
     Attributes:
         data: Built-ins, or None where the file is no YAML mapping.
         lines: Where each value begins, by its path of keys and positions.
+        blocks: Paths of texts that begin on the line below their key.
         findings: What was wrong while reading.
     """
 
     data: dict[str, Any] | None = None
     lines: dict[Path_, int] = field(default_factory=dict)
+    blocks: set[Path_] = field(default_factory=set)
     findings: list[Finding] = field(default_factory=list)
+
+    def line_in(self, path: Path_, text: str, at: int) -> int:
+        """Line of the character `at` of the text at `path`; near it where the file folds lines."""
+        return self.line(path) + text.count("\n", 0, max(at, 0)) + (path in self.blocks)
 
     def line(self, path: Path_) -> int:
         """Line of the nearest part of `path` that the file has."""
@@ -100,6 +107,9 @@ class _Reader:
         if self.nodes > _MOST_NODES or len(path) > 20:
             raise _TooLarge
         self.document.lines[path] = node.start_mark.line + 1
+        if node.tag.rpartition(":")[2] not in _PLAIN_TAGS:
+            self.document.wrong(node.start_mark.line + 1, "syntax", f"The tag {node.tag!r} is not read here.")
+            return None
         if isinstance(node, yaml.MappingNode):
             return self.mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
@@ -133,6 +143,8 @@ class _Reader:
 
     def scalar(self, node: yaml.Node, path: Path_) -> Any:
         kind = node.tag.rpartition(":")[2]
+        if getattr(node, "style", None) in ("|", ">"):
+            self.document.blocks.add(path)
         text = str(node.value)
         key = path[-1] if path else ""
         if kind == "null":

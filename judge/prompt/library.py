@@ -65,8 +65,13 @@ def read_rubric(text: str) -> tuple[Rubric | None, Document]:
     try:
         rubric = Rubric.model_validate(document.data)
     except ValidationError as error:
-        for problem in error.errors(include_url=False):
-            _explain(document, problem["loc"], problem["type"], problem["msg"], problem.get("input"))
+        problems = error.errors(include_url=False)
+        places = [problem["loc"] for problem in problems]
+        for problem in problems:
+            at = problem["loc"]
+            # a list whose only item is wrong is also reported as too short
+            if not any(len(other) > len(at) and other[: len(at)] == at for other in places):
+                _explain(document, at, problem["type"], problem["msg"], problem.get("input"))
         return None, document
     _check_template(document, rubric)
     return (None if document.findings else rubric), document
@@ -111,23 +116,22 @@ def new_rubric(rubric_id: str) -> str:
 def _check_template(document: Document, rubric: Rubric) -> None:
     if rubric.template is None:
         return
-    line = document.line(("template",))
+    at = ("template",)
     try:
         unknown = undefined_names(rubric.template)
     except TemplateSyntaxError as error:
-        document.wrong(line + error.lineno, "template-syntax", f"The template does not parse: {error.message}.")
+        line = document.line_in(at, rubric.template, 0) + error.lineno - 1
+        document.wrong(line, "template-syntax", f"The template does not parse: {error.message}.")
         return
+    known = ", ".join(VARIABLES)
     for name in unknown:
-        at = next((n for n, text in enumerate(rubric.template.splitlines(), 1) if name in text), 0)
-        known = ", ".join(VARIABLES)
-        document.wrong(
-            line + at, "undefined-variable", f"The template uses {name!r}, which does not exist. Known: {known}."
-        )
+        line = document.line_in(at, rubric.template, rubric.template.find(name))
+        document.wrong(line, "undefined-variable", f"The template uses {name!r}, which does not exist. Known: {known}.")
     if not unknown:
         try:
             frame(rubric)
         except RubricError as error:
-            document.wrong(line, "undefined-variable", error.message)
+            document.wrong(document.line(at), "undefined-variable", error.message)
 
 
 def _explain(document: Document, loc: tuple[str | int, ...], kind: str, message: str, found: object) -> None:
@@ -142,8 +146,8 @@ def _explain(document: Document, loc: tuple[str | int, ...], kind: str, message:
     if kind == "missing":
         what = f"the key {loc[-1]!r} is missing"
     elif kind != "value_error":
-        shown = repr(found)
-        what = f"{where or 'the rubric'} is {shown[:80]}: {what[:1].lower()}{what[1:]}"
+        shown = "a mapping" if isinstance(found, dict) else "a list" if isinstance(found, list) else repr(found)[:80]
+        what = f"{where or 'the rubric'} is {shown}: {what[:1].lower()}{what[1:]}"
     if kind == "value_error" and path == () and "two criteria" in what:
         path, code = _second(document, what), "duplicate-name"
     else:

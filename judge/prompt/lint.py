@@ -143,7 +143,7 @@ def _scale_words(document: Document, rubric: Rubric, criterion: Criterion, at: P
         for low, high, words in ranges_in(text):
             if (low, high) != (criterion.scale.low, criterion.scale.high):
                 document.wrong(
-                    _line_of(document, path, text, words),
+                    document.line_in(path, text, text.find(words)),
                     "scale-contradiction",
                     f"The text says {words!r}, and the scale of {criterion.id!r} runs from {criterion.scale.low:g} to "
                     f"{criterion.scale.high:g}.",
@@ -151,7 +151,7 @@ def _scale_words(document: Document, rubric: Rubric, criterion: Criterion, at: P
         for top, words in out_of(text):
             if top != criterion.scale.high:
                 document.wrong(
-                    _line_of(document, path, text, words),
+                    document.line_in(path, text, text.find(words)),
                     "scale-contradiction",
                     f"The text says {words!r}, and the scale of {criterion.id!r} ends at {criterion.scale.high:g}.",
                 )
@@ -169,12 +169,6 @@ def _texts(rubric: Rubric, criterion: Criterion, at: Path_) -> Iterator[tuple[Pa
     if isinstance(criterion.scale, LevelScale):
         for k, level in enumerate(criterion.scale.levels):
             yield (*at, "scale", k, "anchor"), level.anchor
-
-
-def _line_of(document: Document, path: Path_, text: str, words: str) -> int:
-    """Line of `words` inside a block text, as far as its own line breaks were kept."""
-    before = text[: max(text.find(words), 0)].count("\n")
-    return document.line(path) + (before + 1 if before else 0)
 
 
 def _pairs(document: Document, rubric: Rubric) -> None:
@@ -230,7 +224,7 @@ def _order(document: Document, rubric: Rubric) -> None:
     score, reason = (re.search(rf"""["']{key}["']""", text) for key in ("score", "reason"))
     first = score if score and reason and score.start() < reason.start() else _SCORE_FIRST.search(text)
     if first:
-        line = document.line(("template",)) + text.count("\n", 0, first.start()) + 1
+        line = document.line_in(("template",), text, first.start())
         document.wrong(
             line,
             "score-before-reason",

@@ -260,7 +260,7 @@ def test_messages_give_way_only_after_results() -> None:
 
 def test_what_does_not_fit_shortened_is_an_error_and_not_a_score() -> None:
     made = run(user("a"), ToolCall(index=1, name="f", arguments={"text": "y" * 50_000}))
-    with pytest.raises(ContextOverflow, match="'run-id-1' needs .* the judge holds 4,096"):
+    with pytest.raises(ContextOverflow, match=r"'run-id-1' needs .* the judge holds 4,096"):
         ask(made, context_tokens=4096)
 
 
