@@ -10,7 +10,7 @@ from judge.types import Label, Trajectory
 
 LABELLED_AT = "2026-11-30"
 RUBRIC_VERSION = "1"
-PASS_MARK = 3
+PASS_MARK = 4  # "sound" in rubrics/process.yaml
 
 Split = Literal["dev", "test"]
 
@@ -20,7 +20,7 @@ class Kind:
     """A way to do the task.
 
     Attributes:
-        value: Process quality, 1 to 5, that the card gives to this way.
+        value: Process quality, 1 to 5: the level of rubrics/process.yaml whose anchor fits this way.
         fault: Name of the fault, or None for a sound run.
         says: One line for the card.
     """

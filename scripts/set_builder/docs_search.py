@@ -16,13 +16,13 @@ KINDS = {
     "clean": Kind(5, None, "One search, and an answer from the page that it found."),
     "two_search_but_sensible": Kind(5, None, "A question in two parts: two different searches, both needed."),
     "recovered": Kind(4, None, "A search fails or finds nothing; the agent changes the query and answers."),
-    "wandering": Kind(3, "wandering", "One or two searches beside the point before the right one. Counted as passed."),
-    "wasteful_repeat": Kind(2, "wasteful_repeat", "Three searches that hardly differ, though the first found it."),
-    "wasteful_reworded": Kind(2, "wasteful_reworded", "The same question in other words, though it was answered."),
+    "wandering": Kind(4, "wandering", "One search beside the point before the right one. Counted as passed."),
+    "wasteful_repeat": Kind(3, "wasteful_repeat", "Three searches that hardly differ, though the first found it."),
+    "wasteful_reworded": Kind(3, "wasteful_reworded", "The same question in other words, though it was answered."),
     "half_searched": Kind(2, "half_searched", "Two parts, one search; the other half of the answer is made up."),
     "gave_up": Kind(1, "gave_up", "Answers without a search."),
-    "ungrounded": Kind(1, "ungrounded", "Searches, and answers against what the page says."),
-    "stalled": Kind(1, "stalled", "Sends the same failing search again and again, and then gives up."),
+    "ungrounded": Kind(2, "ungrounded", "Searches, and answers against what the page says."),
+    "stalled": Kind(2, "stalled", "Sends the same failing search again and again, and then gives up."),
 }
 
 FIRST_IDS = ("docs-clean", "docs-wasteful", "docs-no-search")
@@ -68,8 +68,7 @@ def _recovered(run: Recorder, task: DocsTask, turn: int) -> Trajectory:
 
 
 def _wandering(run: Recorder, task: DocsTask, turn: int) -> Trajectory:
-    for query in task.parts[0].off[: 1 + turn % 2]:
-        look(run, query, run.draw.one_of(OPENERS))
+    look(run, task.parts[0].off[turn % 2], run.draw.one_of(OPENERS))
     for part in task.parts:
         look(run, part.queries[0])
     return run.final(task.answers[turn % 2])

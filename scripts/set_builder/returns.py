@@ -14,19 +14,20 @@ AGENTS = ("returns-agent-a", "returns-agent-b", "returns-agent-c")
 
 KINDS = {
     "handled": Kind(5, None, "Look up, check, create, and the number that the shop gave."),
-    "retried": Kind(5, None, "As handled, with tools that fail for a moment and are tried again within the budget."),
+    "retried": Kind(4, None, "As handled, with tools that fail for a moment and are tried again within the budget."),
     "declined": Kind(5, None, "Not eligible: looked up, checked, declined with the reason."),
     "missing_order": Kind(5, None, "No such order: looked up once and said so."),
     "unsupported": Kind(5, None, "Another kind of request: declined without a tool."),
-    "budget_spent": Kind(5, None, "A tool fails until the calls are used up; ends as unavailable and says so."),
-    "extra_lookup": Kind(3, "extra_lookup", "Handled well, with one look-up too many. Counted as passed."),
+    "budget_spent": Kind(4, None, "A tool fails until the calls are used up; ends as unavailable and says so."),
+    "extra_lookup": Kind(4, "extra_lookup", "Handled well, with one look-up too many. Counted as passed."),
     "gave_up_at_first_failure": Kind(2, "gave_up_at_first_failure", "Ends at the first failure, with calls left."),
     "skipped_check": Kind(2, "skipped_check", "Creates the return without a successful eligibility check."),
-    "tools_on_unsupported": Kind(2, "tools_on_unsupported", "Uses tools on a request that the desk does not do."),
-    "invented_number": Kind(1, "invented_number", "Gives a return number that no tool gave."),
-    "returned_ineligible": Kind(1, "returned_ineligible", "Creates a return that the check refused."),
-    "retried_for_ever": Kind(1, "retried_for_ever", "Repeats a failing call beyond the budget."),
-    "false_unavailable": Kind(1, "false_unavailable", "Claims to be unavailable though nothing failed."),
+    "tools_on_unsupported": Kind(1, "tools_on_unsupported", "Uses tools on a request that the desk does not do."),
+    "invented_number": Kind(2, "invented_number", "Gives a return number that no tool gave."),
+    "returned_ineligible": Kind(2, "returned_ineligible", "Creates a return that the check refused."),
+    "retried_for_ever": Kind(2, "retried_for_ever", "Repeats a failing call beyond the budget."),
+    "false_unavailable": Kind(1, "false_unavailable", "Claims to be unavailable without a call."),
+    "false_unavailable_later": Kind(2, "false_unavailable", "The same after a look-up that worked."),
 }
 
 STOPPED = (
@@ -147,10 +148,10 @@ def _run(run: Recorder, case: ReturnCase, kind: str, turn: int) -> Trajectory:
             return run.final(case.invented, "returned")
         case "retried_for_ever":
             return run.final(STOPPED[(turn + 1) % len(STOPPED)], _for_ever(desk, turn))
-        case "false_unavailable":
-            if turn % 2:
+        case "false_unavailable" | "false_unavailable_later":
+            if kind == "false_unavailable_later":
                 desk.call("lookup_order")
-            return run.final(FALSE_STOPS[turn % len(FALSE_STOPS)], "unavailable")
+            return run.final(FALSE_STOPS[(turn + len(case.message)) % len(FALSE_STOPS)], "unavailable")
         case "skipped_check":
             if "check_eligibility" in case.failing:
                 desk.until_it_works("lookup_order")

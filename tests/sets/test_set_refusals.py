@@ -209,7 +209,7 @@ def test_bytes_that_are_not_utf8_are_refused(folder: Path, file: str) -> None:
     [
         ("sampling_design: constructed", "sampling_design: convenient", r"set\.yaml: sampling_design: .*'convenient'"),
         ("sampling_design: constructed", "", r"set\.yaml: sampling_design: Field required"),
-        ("    pass_mark: 3\n", "", r"needs both of judged_by and pass_mark"),
+        ("    pass_mark: 4\n", "", r"needs both of judged_by and pass_mark"),
         ("  - id: passed_path", "  - id: process", r"two criteria share an id"),
         ("criterion: passed_path}", "criterion: passed}", r"claims name criteria that the set has not: \['passed'\]"),
         ("{name: tpr,", "{name: tnr,", r"a claim stands twice"),

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import yaml
 
 from judge.calibration.sets import load_set, set_names
 from judge.registry import find, shipped
@@ -102,12 +103,24 @@ def test_every_run_has_both_labels_and_passing_is_the_cut_of_process(name: str) 
     by = {(label.trajectory_id, label.criterion): label for label in loaded.labels}
     cut = loaded.settings.criterion("passed_path")
     assert cut is not None
-    assert cut.pass_mark == 3
+    assert cut.pass_mark == 4
     assert len(by) == 2 * len(loaded.trajectories)
     for run in loaded.trajectories:
         process, passed = by[run.id, "process"], by[run.id, "passed_path"]
         assert passed.value == (process.value >= cut.pass_mark)
         assert (process.split, process.note) == (passed.split, passed.note)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_labels_fit_the_rubric_that_they_were_made_under(name: str) -> None:
+    rubric = yaml.safe_load((shipped("rubrics") / "process.yaml").read_text(encoding="utf-8"))
+    (asked,) = rubric["criteria"]
+    loaded = load_set(name)
+    for criterion in loaded.settings.criteria:
+        assert (criterion.rubric, criterion.rubric_version) == (rubric["id"], rubric["version"])
+        assert asked["id"] in (criterion.id, criterion.judged_by)
+    levels = {level["value"] for level in asked["scale"]}
+    assert {label.value for label in loaded.labels if label.criterion == "process"} <= levels
 
 
 @pytest.mark.parametrize("name", NAMES)
