@@ -88,6 +88,8 @@ def _part(item: Any) -> tuple[Part, dict[str, Any], Note | None]:
     if not isinstance(item, dict):
         return Json(value=item), {}, None
     kind = item.get("type")
+    if isinstance(kind, list | dict):
+        kind = repr(kind)
     if kind in TEXT_TYPES or (kind is None and isinstance(item.get("text"), str)):
         for key in ("text", "content"):
             if isinstance(item.get(key), str):

@@ -54,7 +54,7 @@ def _step(
     builder: StepBuilder, step: dict[str, Any], agent: str | None, parent: int | None
 ) -> list[tuple[int | None, str]]:
     """Adds one step; returns (delegating call, name) of the sub-agents that it refers to."""
-    source = step.get("source")
+    source = string(step.get("source"))
     copied = step.get("is_copied_context") is True
     common: dict[str, Any] = {
         "ts": instant(step.get("timestamp")).iso,
@@ -85,7 +85,7 @@ def _step(
         builder.note("UNKNOWN_ROLE", f"a step of source {source!r} was kept as an event", index)
         return []
     elif said not in (None, "", []) or not (calls or step.get("observation")):
-        builder.message(_ROLES[str(source)], read_content(said), **common, **first)
+        builder.message(_ROLES[source], read_content(said), **common, **first)
         first = {}
     made = []
     for call in calls:

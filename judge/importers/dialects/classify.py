@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from judge.importers.dialects import anthropic_messages, calls
 from judge.importers.dialects.names import Names
+from judge.importers.dialects.stream import is_delta
 from judge.importers.envelope import ITEM_KEYS
 from judge.importers.fields import mapping
 from judge.importers.mapping import RunKeys
@@ -108,8 +109,8 @@ def _of_object(record: dict[str, Any], names: Names, keys: RunKeys) -> list[Clai
         return [
             Claim("anthropic", 95, "run" if "stop_reason" in record else "item", "type 'message' with content blocks")
         ]
-    if record.get("type") in _STREAM:
-        return [Claim("anthropic", 95, "item", f"stream event {record['type']!r}")]
+    if is_delta(record):
+        return [Claim("anthropic", 95, "item", f"stream event {record.get('type')!r}")]
     item = item_claims(record, names)
     if item and item[0].score >= 50:
         return item
@@ -122,20 +123,7 @@ def _of_object(record: dict[str, Any], names: Names, keys: RunKeys) -> list[Clai
         runs = [claim for claim in runs if claim.key in keys.steps]
     if runs and record.get("type") == "message":
         runs = []
-    return [*runs, *item]
-
-
-_STREAM = frozenset(
-    {
-        "message_start",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_stop",
-        "message_delta",
-        "message_stop",
-        "ping",
-    }
-)
+    return [*_level(runs), *item]
 
 
 def _under(record: Mapping[str, Any], key: str, names: Names) -> list[Claim]:
@@ -155,6 +143,16 @@ def _under(record: Mapping[str, Any], key: str, names: Names) -> list[Claim]:
     if system and not any(claim.format == "anthropic" for claim in claims):
         out.append(Claim("anthropic", 80, "run", "messages beside a top-level system prompt", key))
     return out
+
+
+def _level(runs: list[Claim]) -> list[Claim]:
+    """Two views of one run under two keys are equally good: which to take is not for us to say."""
+    views = [claim for claim in runs if claim.score >= 50 and claim.format != "calls"]
+    if len({claim.format for claim in views}) < 2:
+        return runs
+    best = {claim.key: max(other.score for other in views if other.key == claim.key) for claim in views}
+    top = max(best.values())
+    return [claim._replace(score=top) if best.get(claim.key) == claim.score else claim for claim in runs]
 
 
 _EMPTY = {
