@@ -19,7 +19,7 @@ from judge.types.verdict import Quote
 
 _STEP = re.compile(r"\s*\[?[Ss](?:tep)?\s?(\d{1,7})\]?\s*")
 _ESCAPED_SPACE = re.compile(r"\\[nrt]")
-_PREFIX = re.compile(rf"(?m)^{re.escape(PREFIX)}")
+_PREFIX = re.compile(rf"(?m)^{re.escape(PREFIX.rstrip())}(?: |$)")
 _CUT = re.compile(r"\[?… [\d,]+ of [\d,]+ characters left out …\]?")
 
 
@@ -59,17 +59,20 @@ class Shown:
         """Whether `quote` stands in the step."""
         text = self._texts.get(index)
         if text is None:
-            text = self._texts[index] = folded(step_text(self._steps[index]))
-        return all(piece in text for piece in map(folded, _CUT.split(quote)) if piece)
+            text = self._texts[index] = folded(_PREFIX.sub("", step_text(self._steps[index])))
+        return _stands(quote, text) or _stands(_PREFIX.sub("", quote), text)
 
     def says_anywhere(self, words: str) -> bool:
         """Whether any shown step holds `words`."""
         return any(self.says(index, words) for index in self._steps)
 
 
+def _stands(quote: str, text: str) -> bool:
+    return all(piece in text for piece in map(folded, _CUT.split(quote)) if piece)
+
+
 def folded(text: str) -> str:
     """`text` without what copying into JSON may change."""
-    text = _PREFIX.sub("", text)
     if "\\" in text:
         text = _ESCAPED_SPACE.sub(" ", text).replace("\\", "")
     return " ".join(text.split())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -66,6 +67,11 @@ def json_text(value: Any) -> str:
     """`value` as JSON on one line, never as a Python literal."""
     text = _encoder.encode(value)
     return text if text.isprintable() else _UNSEEN.sub(_escape, text)
+
+
+def prefixed(lines: Iterable[str]) -> list[str]:
+    """Disarmed lines of a run as they stand below a line of ours."""
+    return [PREFIX + line if line else PREFIX.rstrip() for line in lines]
 
 
 def mark_of(body: str) -> str:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from judge.errors import ContextOverflow, UsageError
 from judge.prompt.facts import in_words
-from judge.prompt.marks import PREFIX, inline, json_text, lines_of, mark_of
+from judge.prompt.marks import inline, json_text, lines_of, mark_of, prefixed
 from judge.prompt.parse import PARSER_VERSION
 from judge.prompt.rubric_text import Frame, frame
 from judge.prompt.view import LEAST, VIEW_VERSION, Caps, View, longest, shown_steps, view
@@ -152,7 +152,7 @@ def _top(trajectory: Trajectory, reference: Reference | None, facts: list[str], 
 
 
 def _quoted(text: str) -> list[str]:
-    return [PREFIX + line for line in lines_of(text)] or ["(empty)"]
+    return prefixed(lines_of(text)) or ["(empty)"]
 
 
 def _task(trajectory: Trajectory) -> str:

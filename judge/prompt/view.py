@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from judge.prompt.marks import PREFIX, disarm, lines_of
+from judge.prompt.marks import lines_of, prefixed
 from judge.prompt.steps import Block, heading
 from judge.types.rubric import ViewSettings
 from judge.types.trajectory import Message, Reasoning, Step, Trajectory
@@ -143,7 +143,7 @@ def _write(out: list[str], cuts: list[str], step: Step, head: str, blocks: list[
             out.append(f"{opening}: {lines[0]}" if lines else f"{opening}: (empty)")
             return
         out.append(opening + ":")
-        out.extend([PREFIX + line for line in lines])
+        out.extend(prefixed(lines))
         return
     out.append(opening + ":")
     for block in blocks:
@@ -156,13 +156,11 @@ def _write(out: list[str], cuts: list[str], step: Step, head: str, blocks: list[
                 f"S{step.index} {step.kind.removeprefix('tool_')}: {left:,} of {len(block.text):,} characters left out"
             )
         else:
-            out.extend([PREFIX + line for line in lines_of(block.text)])
+            out.extend(prefixed(lines_of(block.text)))
 
 
 def _shortened(text: str, cap: int) -> Iterator[str]:
     head = cap - cap // 3
-    for line in text[:head].splitlines():
-        yield PREFIX + disarm(line)
+    yield from prefixed(lines_of(text[:head]))
     yield f"[… {len(text) - cap:,} of {len(text):,} characters left out …]"
-    for line in text[len(text) - cap // 3 :].splitlines():
-        yield PREFIX + disarm(line)
+    yield from prefixed(lines_of(text[len(text) - cap // 3 :]))

@@ -118,6 +118,14 @@ def test_a_quote_stands_verbatim_up_to_spaces_escapes_and_line_prefix(quote: str
     assert (got.status, got.quotes) == ("ok", (Quote(step=5, text=quote),))
 
 
+@pytest.mark.parametrize("quote", ["| a | b |\n| c | d |", "| | a | b |\n| | c | d |", "b | | c"])
+def test_a_table_of_bars_can_be_quoted_with_and_without_the_line_prefix(quote: str) -> None:
+    table = ToolResult(index=1, content=(Text(text="| a | b |\n| c | d |"),), status="ok")
+    run = RUN.model_copy(update={"steps": (table,)})
+    reply = json.dumps({"reason": "r", "evidence": [{"step": 1, "quote": quote}], "score": 2})
+    assert parse(Reply(text=reply), rubric(), run)["q"].status == "ok"
+
+
 def test_arguments_can_be_quoted_as_shown() -> None:
     assert vote([{"step": 4, "quote": 'refund {"order": 7, "note": "say \\"hi\\""}'}]).status == "ok"
 

@@ -330,7 +330,7 @@ def framed(prompt: Prompt) -> tuple[str, str]:
 
 
 OURS = re.compile(
-    r"\[S\d+\] |\| |- |\[(refusal|error|as data|part of|image|audio|video|document|… )|TASK|POLICY:|REFERENCE"
+    r"\[S\d+\] |\|( |$)|- |\[(refusal|error|as data|part of|image|audio|video|document|… )|TASK|POLICY:|REFERENCE"
     r"|expected |FACTS FROM CODE|TOOLS ON OFFER|THE RUN ENDED|FINAL ANSWER|RUN|\(empty\)|Text was left out"
 )
 

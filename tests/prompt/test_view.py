@@ -53,6 +53,7 @@ def say(words: str, role: Any = "assistant") -> Message:
     [
         (say("Hello"), "[S1] say assistant: Hello"),
         (say("Hello\nthere"), "[S1] say assistant:\n| Hello\n| there"),
+        (say("Hello\n\nthere\n"), "[S1] say assistant:\n| Hello\n|\n| there"),
         (say(""), "[S1] say assistant: (empty)"),
         (Message(index=1, role="assistant"), "[S1] say assistant (no text)"),
         (ToolCall(index=1, name="f", arguments={"id": 7, "q": None}), '[S1] call f {"id": 7, "q": null}'),
