@@ -2,10 +2,10 @@
 
 Two sets of sizes a and b have Jaccard similarity ≥ t exactly when they share at least
 ``ceil(t / (1 + t) * (a + b))`` words. With the words of every set in one order, rare ones first, sets that share
-k words share one word within the first ``size - k + 1`` of each, and two words within the first
-``size - k + 2``: the prefix filter (Chaudhuri, Ganti, Kaushik 2006, doi:10.1109/ICDE.2006.9), with position and
-size filters as in Xiao et al. 2011 (doi:10.1145/2000824.2000825). Sets are filed under pairs of words where few
-words must be shared, under single words otherwise, so that common words alone bring no candidates.
+k words share d of them within the first ``size - k + d`` of each: the prefix filter (Chaudhuri, Ganti, Kaushik 2006,
+doi:10.1109/ICDE.2006.9), with position and size filters as in Xiao et al. 2011 (doi:10.1145/2000824.2000825).
+Sets are filed under three or two words at once where few words must be shared, under single words otherwise, so that
+common words alone bring no candidates.
 
 Worst case: quadratic, where very many sets share rare words in their prefixes and still stay below the threshold.
 No exact method is known that avoids it.
@@ -19,8 +19,11 @@ from heapq import merge
 from itertools import combinations
 from math import ceil
 
-MOST_SHARED_IN_PAIRS = 12
-"""Shared words up to which sets are filed under pairs; a set of s words has up to (s - k + 2)² / 2 of them."""
+MOST_SHARED_IN_TRIPLES = 4
+MOST_SHARED_IN_PAIRS = 8
+"""Shared words up to which sets are filed under three and under two words; single words serve the longer sets."""
+LEAST_THRESHOLD_FOR_SEVERAL = 0.4
+"""Below it prefixes are nearly whole sets, which have too many pairs of words to file."""
 ALL_PAIRS = 12
 """Number of sets up to which comparing each with each is cheaper."""
 
@@ -81,7 +84,11 @@ def _search(sets: Sequence[frozenset[str]], distinct: list[int], threshold: floa
         words = sets[position]
         ranks = sorted([rank[word] for word in words])
         keys = _keys(ranks, threshold)
+        before = -1
         for earlier in _candidates(len(ranks), keys, filed, threshold):
+            if earlier == before:
+                continue
+            before = earlier
             if jaccard(words, sets[earlier]) >= threshold:
                 found[position] = earlier
                 break
@@ -103,13 +110,21 @@ def _keys(ranks: list[int], threshold: float) -> list[tuple[Key, int]]:
     size = len(ranks)
     least = max(1, ceil(threshold * size - 1e-9))
     keys: list[tuple[Key, int]] = []
-    if least == 1 or size > MOST_SHARED_IN_PAIRS:
-        shared = 1 if least == 1 else max(least, MOST_SHARED_IN_PAIRS + 1)
-        keys += [((one,), at) for at, one in enumerate(ranks[: size - shared + 1])]
-    if least <= MOST_SHARED_IN_PAIRS:
-        prefix = enumerate(ranks[: size - max(least, 2) + 2])
-        keys += [((one, two), at) for (_, one), (at, two) in combinations(prefix, 2)]
+    for depth in (1, 2, 3):
+        fewest = next((shared for shared in range(least, size + 1) if _depth(shared, threshold) == depth), None)
+        if fewest is not None:
+            prefix = enumerate(ranks[: size - fewest + depth])
+            keys += [(tuple([rank for _, rank in some]), some[-1][0]) for some in combinations(prefix, depth)]
     return keys
+
+
+def _depth(shared: int, threshold: float) -> int:
+    """Words in a key for sets that share at least `shared`: more words bring fewer candidates, and more keys."""
+    if threshold < LEAST_THRESHOLD_FOR_SEVERAL:
+        return 1
+    if shared <= MOST_SHARED_IN_TRIPLES:
+        return min(shared, 3)
+    return 2 if shared <= MOST_SHARED_IN_PAIRS else 1
 
 
 def _candidates(own: int, keys: list[tuple[Key, int]], filed: Files, threshold: float) -> Iterator[int]:
@@ -118,9 +133,7 @@ def _candidates(own: int, keys: list[tuple[Key, int]], filed: Files, threshold: 
     for key, at in keys:
         for (size, there), positions in filed.get(key, _NOTHING).items():
             shared = _shared(own, size, threshold)
-            paired = 1 < shared <= MOST_SHARED_IN_PAIRS
-            slack = 1 if paired else 0
-            # the file of a pair serves those who share few words, that of a single word the others
-            if paired == (len(key) == 2) and at <= own - shared + slack and there <= size - shared + slack:
+            slack = _depth(shared, threshold) - 1
+            if len(key) == slack + 1 and at <= own - shared + slack and there <= size - shared + slack:
                 lists.append(positions)
     return iter(lists[0]) if len(lists) == 1 else merge(*lists)
