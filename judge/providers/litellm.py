@@ -6,6 +6,7 @@ call, kept off the network for anything but that call, and its retries and telem
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 import time
@@ -17,6 +18,7 @@ from urllib.parse import urlsplit
 from judge.config import Settings, keep_litellm_offline
 from judge.errors import ProviderError
 from judge.providers.failures import bad_response, failure, server_error
+from judge.providers.limits import PerLoop
 from judge.providers.openai import TOP_LOGPROBS, adapted, reply_of
 from judge.providers.prices import context_of
 from judge.providers.refusals import OPTIONAL, TOKEN_LIMITS, Adaptation, dropped, refused_parameter
@@ -26,6 +28,8 @@ from judge.providers.transport import from_sdk
 from judge.types.request import Reply, Request
 
 NO_KEY = "none"
+_NOISE = (r"Items? .* on TypedDict class .* using the `ReadOnly` qualifier", r"Pydantic serializer warnings")
+"""Warnings that litellm causes in itself during a call, when it loads its parts and reads its own records."""
 _NAMES = (*TOKEN_LIMITS, *OPTIONAL, "thinking", "response_format", "tools", "tool_choice", "system")
 
 
@@ -49,6 +53,7 @@ class LiteLLM:
         self._mode = settings.model(self.name).structured or "json_schema"
         self._secrets = settings.secrets()
         self._adaptation = Adaptation(adapted)
+        self._loops: PerLoop[None] = PerLoop(lambda: None, _close_clients)
 
     def count_tokens(self, text: str) -> int:
         """An overestimate; see `estimate_tokens`."""
@@ -92,6 +97,7 @@ class LiteLLM:
     async def complete(self, request: Request) -> Reply:
         """One completion; see `Provider.complete`."""
         litellm = _litellm()
+        await self._loops.get()
         how: dict[str, Any] = {
             "timeout": self._settings.provider("litellm").timeout_s,
             "num_retries": 0,
@@ -143,11 +149,23 @@ class LiteLLM:
         return failure(seen, provider=self.name, secrets=self._secrets, now=time.time(), parameter=parameter)
 
     async def aclose(self) -> None:
-        """Close the clients that litellm keeps for itself."""
-        litellm = sys.modules.get("litellm")
-        close = getattr(litellm, "close_litellm_async_clients", None)
-        if close is not None:
-            await close()
+        """Close the clients that litellm keeps for the running loop."""
+        await self._loops.aclose()
+
+
+async def _close_clients(_: None) -> None:
+    """Close what litellm keeps for the running loop: it marks its clients with the loop, and never closes them."""
+    cache = getattr(sys.modules.get("litellm"), "in_memory_llm_clients_cache", None)
+    if cache is None:
+        return
+    kept = cache.cache_dict
+    mark = cache.update_cache_key_with_event_loop("")
+    for key in [key for key in list(kept) if str(key).endswith(mark)]:
+        client = kept.pop(key)
+        close = getattr(client, "close", None) or getattr(client, "aclose", None)
+        done = close() if callable(close) else None
+        if inspect.isawaitable(done):
+            await done
 
 
 class _Seen(Exception):
@@ -181,6 +199,8 @@ def _body_of(error: Exception, message: str) -> Any:
 
 def _litellm() -> Any:
     keep_litellm_offline()
+    for message in _NOISE:
+        warnings.filterwarnings("ignore", message=message)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import litellm

@@ -99,4 +99,4 @@ class Adaptation:
 
 def dropped(body: Mapping[str, Any], refused: frozenset[str]) -> tuple[str, ...]:
     """The names left out of what was asked, sorted. A token limit that changed its name is not left out."""
-    return tuple(sorted(name for name in refused if name in body and name not in TOKEN_LIMITS))
+    return tuple(sorted(name for name in refused if (name in body or name == "system") and name not in TOKEN_LIMITS))
