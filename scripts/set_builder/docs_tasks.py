@@ -5,27 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-
-@dataclass(frozen=True)
-class Part:
-    """One question that one page answers.
-
-    Attributes:
-        page: Id of the page with the answer.
-        fact: Words of that page which the right answer rests on.
-        queries: Ways to look for it; each finds the page. The first three hardly differ.
-        reworded: The same question in other words; it finds the page too.
-            None of these queries finds the page of another part of the task.
-        dead: A query that finds nothing.
-        off: Queries that find other pages only.
-    """
-
-    page: str
-    fact: str
-    queries: tuple[str, str, str]
-    reworded: tuple[str, str]
-    dead: str
-    off: tuple[str, str]
+from set_builder.docs_parts import (
+    ATTACHMENT,
+    ATTACHMENT_BACKUP,
+    BACKUP,
+    CONFLICT,
+    EXPORT,
+    FALLBACK,
+    KEY_LIFE,
+    LARGE_EXPORT,
+    NOTE_LENGTH,
+    OFFLINE,
+    PAYMENT,
+    PORT,
+    PRICE,
+    PROXY,
+    RATE,
+    RESTORE,
+    ROLE,
+    ROTATE,
+    SESSION,
+    UPGRADE,
+    WEBHOOKS,
+    Part,
+)
 
 
 @dataclass(frozen=True)
@@ -48,119 +51,6 @@ class DocsTask:
     wrong: str
     plan: tuple[str, ...]
 
-
-BACKUP = Part(
-    "backup",
-    "21 days",
-    ("backup retention days", "backup retention days default", "backup retention days kept"),
-    ("nightly archive kept", "restore archive keep_days"),
-    "snapshots lifespan",
-    ("attachment quota workspace", "invoices yearly payment"),
-)
-CONFLICT = Part(
-    "sync",
-    "conflict copy",
-    ("sync conflict same paragraph", "sync conflict paragraph", "same paragraph sync conflict edits"),
-    ("two devices changed note", "later edit wins"),
-    "merging simultaneous typing",
-    ("notebook markdown front matter", "webhooks per workspace"),
-)
-FALLBACK = Part(
-    "sso",
-    "/auth/local",
-    ("single sign-on provider down login", "sign-on provider down", "single sign-on identity provider down"),
-    ("owner password local", "SAML outage owner"),
-    "locked out okta",
-    ("revoked key minute", "read-only payment failed"),
-)
-RATE = Part(
-    "limits",
-    "120 requests a minute",
-    ("API requests minute limit", "API requests per minute limit", "API requests limit 429"),
-    ("status 429 header", "quotas retry-after"),
-    "throttling ceilings",
-    ("proxy websocket upgrades", "create scopes owners"),
-)
-ROTATE = Part(
-    "api-keys",
-    "create the second key first",
-    ("rotate API key downtime", "rotate API key without downtime", "API key rotate downtime steps"),
-    ("revoke old key deploy", "second key first"),
-    "credential swapping",
-    ("container volume port", "download link valid"),
-)
-EXPORT = Part(
-    "export",
-    "Comments are not part of an export, except in HTML",
-    ("export comments notebook", "export notebook comments format", "comments export notebook PDF"),
-    ("exporting HTML comments", "markdown download assets"),
-    "discussion threads archiving",
-    ("default role sessions", "cores memory"),
-)
-PAYMENT = Part(
-    "billing",
-    "3, 7 and 14 days",
-    ("failed payment retry days", "failed payment again days", "billing failed payment days"),
-    ("workspace becomes read-only invoice", "payment contact month"),
-    "declined visa consequences",
-    ("offline edits queued", "PostgreSQL newer trials"),
-)
-ATTACHMENT = Part(
-    "limits",
-    "256 MB on the Campus plan",
-    ("attachment size Campus limits", "attachment size limits Campus plan", "Campus attachment size limits MB"),
-    ("quotas MB", "biggest attachment limits"),
-    "uploading videos",
-    ("default_role reader", "resync phone"),
-)
-ATTACHMENT_BACKUP = Part(
-    "backup",
-    "backup.attachments",
-    ("backup attachments included", "are attachments included in backup", "backup attachments default"),
-    ("nightly archive attachments restore", "backup.attachments off"),
-    "uploading videos safely",
-    ("callback address host", "seats renewal"),
-)
-KEY_LIFE = Part(
-    "api-keys",
-    "180 days",
-    ("API keys expire days", "API keys expire after days", "API keys expire lifetime days"),
-    ("key lifetime owner sets", "keys expire"),
-    "tokens validity",
-    ("campus price person", "conflict copy beside"),
-)
-WEBHOOKS = Part(
-    "limits",
-    "30 webhooks",
-    ("webhooks workspace limit", "webhooks limit", "limit webhooks workspace number"),
-    ("quotas webhooks", "workspace limits"),
-    "integrations maximum",
-    ("restore archive stop service", "PDF front matter"),
-)
-SESSION = Part(
-    "sso",
-    "12 hours",
-    ("single sign-on session length", "single sign-on session length hours", "single sign-on session hours"),
-    ("sessions opened end", "OpenID sessions"),
-    "auto logout timer",
-    ("invoices contact", "notebook 20,000"),
-)
-OFFLINE = Part(
-    "sync",
-    "14 days",
-    ("offline edits queued sync", "sync offline edits days", "offline edits sync queue"),
-    ("resync queued edits", "devices offline sync"),
-    "airplane mode",
-    ("SQLite refuses accounts", "admin keys create"),
-)
-UPGRADE = Part(
-    "install",
-    "must go through 3.2 first",
-    ("upgrades from older version", "upgrade from older version", "older version upgrades from 2.8"),
-    ("installing 3.2 first", "version older 3.0"),
-    "migrating legacy release",
-    ("Retry-After status", "Markdown tags"),
-)
 
 TASKS = (
     DocsTask(
@@ -316,5 +206,96 @@ TASKS = (
         "Yes, just pull the newest image and restart; migrations run by themselves.",
         "Yes. Upgrades from any version to the current release work in one step.",
         ("clean", "recovered", "wasteful_repeat", "gave_up", "stalled"),
+    ),
+    DocsTask(
+        "docs-port",
+        "test",
+        "Which port does the Quillstone container use? Another service already sits on 8080.",
+        (PORT,),
+        (
+            "It listens on 7420, so 8080 does not matter. You can choose another port with QUILL_PORT.",
+            "Port 7420 by default; QUILL_PORT changes it.",
+        ),
+        "Containers of this kind nearly always use 8080, so you will have to move the other service.",
+        "It uses 8080 and that is fixed.",
+        ("clean", "wasteful_repeat", "gave_up"),
+    ),
+    DocsTask(
+        "docs-note-length",
+        "test",
+        "A colleague pastes whole interview transcripts into one note. Is there a point at which that stops working?",
+        (NOTE_LENGTH,),
+        (
+            "Yes: one note may hold 400,000 characters. Beyond that the transcript has to be split.",
+            "The limit for a single note is 400,000 characters.",
+        ),
+        "Notes are plain text, so there should be no limit that matters.",
+        "A note ends at 40,000 characters.",
+        ("clean", "recovered", "wasteful_repeat"),
+    ),
+    DocsTask(
+        "docs-proxy",
+        "test",
+        "Since we put a reverse proxy in front, the phone app no longer syncs. What must the proxy let through?",
+        (PROXY,),
+        (
+            "Sync runs over a websocket, so the proxy must allow connection upgrades on /live.",
+            "Allow websocket upgrades for /live in the proxy; sync depends on that.",
+        ),
+        "Open ports 80 and 443 and clear the app, that normally helps.",
+        "Nothing special: sync uses ordinary requests on /api.",
+        ("clean", "stalled", "gave_up"),
+    ),
+    DocsTask(
+        "docs-default-role",
+        "test",
+        "We are about to switch on SAML for everybody. What will new people be able to do after their first login?",
+        (ROLE,),
+        (
+            "New people become reader. Another role can be set in sso.default_role.",
+            "They start with the role reader, unless you change sso.default_role before.",
+        ),
+        "New people get the role editor and can write in shared notebooks right away.",
+        "They become owners until somebody changes it.",
+        ("clean", "recovered", "wasteful_repeat"),
+    ),
+    DocsTask(
+        "docs-restore",
+        "test",
+        "If I restore a backup, is the database that is running now gone for good?",
+        (RESTORE,),
+        (
+            "No. Stop the service and run quill restore: the running database is renamed, not deleted.",
+            "It is kept: quill restore gives the running database another name and deletes nothing.",
+        ),
+        "A restore always replaces the database, so take a copy first.",
+        "Yes, it is dropped at once when the restore starts.",
+        ("clean", "wandering", "gave_up"),
+    ),
+    DocsTask(
+        "docs-campus-price",
+        "test",
+        "We are a college with 350 people. What would Campus cost us each month?",
+        (PRICE,),
+        (
+            "Campus costs 4 USD a person each month, so 350 people are 1,400 USD. You are above the minimum of 200.",
+            "4 USD times 350 people is 1,400 USD a month; the minimum of 200 people is met.",
+        ),
+        "Plans for schools are usually free, so I would expect no costs.",
+        "Campus costs 6 USD a person, 2,100 USD a month.",
+        ("clean", "recovered", "stalled"),
+    ),
+    DocsTask(
+        "docs-large-export",
+        "test",
+        "Our archive notebook has about 5 GB of scans. Will its export come as one file?",
+        (LARGE_EXPORT,),
+        (
+            "No, exports larger than 2 GB are split, so expect several parts. The link is valid for 72 hours.",
+            "It will be split into parts, as is every export above 2 GB.",
+        ),
+        "Yes, you get a single zip file of whatever size.",
+        "One file: exports are split only above 10 GB.",
+        ("clean", "wasteful_reworded", "ungrounded"),
     ),
 )

@@ -28,6 +28,13 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "docs-keys-and-webhooks": (("expire after 180 days", "30 webhooks"), r"180 days.*\b30\b"),
     "docs-session-and-offline": (("end after 12 hours", "up to 14 days"), r"12 hours.*14 days"),
     "docs-upgrade": (("older than 3.0 must go through 3.2 first",), r"\b3\.2\b.*current release"),
+    "docs-port": (("listens on port 7420 unless QUILL_PORT",), r"7420.*QUILL_PORT"),
+    "docs-note-length": (("A note may hold 400,000 characters",), r"400,000 characters"),
+    "docs-proxy": (("must allow upgrades on /live",), r"upgrades.*/live"),
+    "docs-default-role": (("sso.default_role, which is reader",), r"\breader\b.*sso\.default_role"),
+    "docs-restore": (("running database is renamed, not deleted",), r"quill restore.*(renamed|another name)"),
+    "docs-campus-price": (("Campus 4 USD with at least 200 people",), r"4 USD.*1,400 USD"),
+    "docs-large-export": (("larger than 2 GB are split",), r"split"),
 }
 
 
@@ -155,6 +162,7 @@ def test_stalled_runs_repeat_a_failing_search_unchanged(run: Trajectory) -> None
 CONTRADICTED = {
     "docs-sync-conflict-5": ("the earlier one is kept as a conflict copy", "the earlier edit is overwritten"),
     "docs-export-comments-4": ("not part of an export, except in HTML", "PDF, which includes comments"),
+    "docs-large-export-3": ("larger than 2 GB are split", "split only above 10 GB"),
 }
 
 
