@@ -72,7 +72,7 @@ def error_recovery(calls: Calls) -> Measured:
 
     Range: 0 (always stalled) to 1 (always tried something else).
     Not applicable: no result is marked as failed and none is empty.
-    Steps: the calls with a failed or empty result; `detail` says which were recovered and which stalled.
+    Steps: the calls with a failed or empty result; `detail` says which were recovered, which stalled and which were only empty.
     """
     tripped = [call.index for call in calls.calls if _tripped(calls, call.index)]
     if not tripped:
@@ -97,6 +97,9 @@ def error_recovery(calls: Calls) -> Measured:
             changed = bool(reply) and all(names[other] != names[position] for other in reply)
             (recovered if changed else stalled).append(call.index)
     detail = {"recovered": recovered, "stalled": stalled}
+    empty = [at for at in tripped if _status(calls, at) not in FAILED]
+    if empty:
+        detail["empty"] = empty
     return Measured(len(recovered) / len(tripped), tuple(tripped), detail)
 
 

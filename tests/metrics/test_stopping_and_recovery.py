@@ -159,4 +159,6 @@ def test_an_empty_result_is_one_that_was_recorded_as_empty(
     fields: dict[str, Any], tripped: bool, trajectory_of: Build
 ) -> None:
     steps = [ToolCall(index=1, name="a"), ToolResult(index=2, call_index=1, status="ok", **fields)]
-    assert one(trajectory_of(steps), "error_recovery").value == (0 if tripped else None)
+    found = one(trajectory_of(steps), "error_recovery")
+    assert found.value == (0 if tripped else None)
+    assert found.detail == ({"recovered": [], "stalled": [1], "empty": [1]} if tripped else None)
