@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from judge.types import Trajectory
 from set_builder.built import Built, Kind, agent_for
 from set_builder.docs_tasks import TASKS, DocsTask
-from set_builder.quillstone import SEARCH, search
+from set_builder.quillstone import PAGES, SEARCH, search
 from set_builder.recorder import Recorder
 
 AGENTS = ("docs-agent-a", "docs-agent-b", "docs-agent-c")
@@ -133,6 +133,8 @@ WAYS = {
 def _check(task: DocsTask) -> None:
     """The words of a task do what they are for, by the search tool itself."""
     for part in task.parts:
+        if part.fact not in PAGES[part.page][1]:
+            raise ValueError(f"{task.group}: {part.fact!r} is not on page {part.page!r}")
         for query in (*part.queries, *part.reworded):
             found = [hit["id"] for hit in search(query)]
             if part.page not in found:
