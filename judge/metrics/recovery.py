@@ -72,7 +72,8 @@ def error_recovery(calls: Calls) -> Measured:
 
     Range: 0 (always stalled) to 1 (always tried something else).
     Not applicable: no result is marked as failed and none is empty.
-    Steps: the calls with a failed or empty result; `detail` says which were recovered, which stalled and which were only empty.
+    Steps: the calls with a failed or empty result; `detail` says which were recovered, which stalled and which were
+    only empty.
     """
     tripped = [call.index for call in calls.calls if _tripped(calls, call.index)]
     if not tripped:
