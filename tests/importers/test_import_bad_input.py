@@ -109,7 +109,7 @@ def test_two_formats_that_fit_equally_well_are_refused_with_the_list(tmp_path: P
     }
     path = tmp_path / "both.json"
     path.write_text(json.dumps(record), encoding="utf-8")
-    with pytest.raises(AmbiguousFormat, match=r"openai-chat.*events.*--format"):
+    with pytest.raises(AmbiguousFormat, match=r"events.*openai-chat.*--format"):
         load(path)
     (chat,) = load(path, format="openai-chat")
     (log,) = load(path, format="events")

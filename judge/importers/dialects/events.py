@@ -113,7 +113,7 @@ class EventReader:
     def _nested_result(self, results: dict[str, Any], inside: dict[str, Any]) -> None:
         keys = list(results)
         value = results[keys[0]] if len(keys) == 1 else results or None
-        content, structured = result_content(value)
+        content, structured = result_content(value, bare_strings=False)
         extra = {"key": keys[0]} if len(keys) == 1 and keys[0] not in ("result", "output") else None
         self._builder.result(content, structured=structured, extra=extra, **inside)
 
@@ -125,7 +125,7 @@ class EventReader:
         for key in ("error", "exception", "is_error", "isError", "status", "success", "ok"):
             if key in fields.left and (status != "unknown" or fields.left[key] is None):
                 fields.left.pop(key)
-        content, structured = (Content(), None) if value is MISSING else result_content(value)
+        content, structured = (Content(), None) if value is MISSING else result_content(value, bare_strings=False)
         extra = fields.rest() or {}
         if name:
             extra["name"] = name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+from judge.importers.arguments import Arguments, read_arguments
 from judge.importers.builder import StepBuilder
 from judge.importers.content import Content, read_content
 from judge.importers.fields import MISSING, mapping, objects, rest, string
@@ -114,7 +115,8 @@ def _call(builder: StepBuilder, call: dict[str, Any], common: dict[str, Any]) ->
         extra["tool_type"] = "custom"
         text = custom.get("input")
         common["extra"] = extra
-        builder.call(custom.get("name"), MISSING if text is None else text, call_id=call.get("id"), **common)
+        read = Arguments(text, raw=text) if isinstance(text, str) else read_arguments(custom.get("input", MISSING))
+        builder.call(custom.get("name"), read, call_id=call.get("id"), **common)
         return
     function = mapping(call.get("function"))
     source = function or call
@@ -140,21 +142,22 @@ def _result(builder: StepBuilder, message: dict[str, Any], extra: dict[str, Any]
     )
 
 
-def result_content(value: Any) -> tuple[Content, Any]:
-    """A result's content parts, and its value where the source gave JSON and not text or parts."""
+def result_content(value: Any, *, bare_strings: bool = True) -> tuple[Content, Any]:
+    """A result's content parts, and its value where the source gave JSON and not text or parts.
+
+    With `bare_strings`, a list of strings is a list of text parts, as in messages; else it is a value.
+    """
     if isinstance(value, dict) and not isinstance(value.get("type"), str):
         return Content(), value
-    if isinstance(value, list) and value and not all(_is_part(item) for item in value):
-        return Content(), value
-    if isinstance(value, list) and not value:
+    if isinstance(value, list) and (not value or not all(_is_part(item, bare_strings) for item in value)):
         return Content(), value
     if isinstance(value, bool | int | float):
         return Content(), value
     return read_content(value), None
 
 
-def _is_part(item: Any) -> bool:
-    return isinstance(item, str) or (isinstance(item, dict) and isinstance(item.get("type"), str))
+def _is_part(item: Any, bare_strings: bool) -> bool:
+    return (bare_strings and isinstance(item, str)) or (isinstance(item, dict) and isinstance(item.get("type"), str))
 
 
 def _time(extra: dict[str, Any]) -> str | None:
