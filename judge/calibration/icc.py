@@ -158,7 +158,7 @@ def cronbach_alpha(ratings: ArrayLike, *, confidence: float = 0.95) -> Statistic
     first, second = n - 1, (n - 1) * (k - 1)
 
     def limit(level: float) -> float:
-        return 1 - (1 - value) * float(f.ppf(level, first, second))
+        return float(1 - (1 - value) * f.ppf(level, first, second))
 
     return Statistic(
         value=value,

@@ -1,0 +1,238 @@
+"""Wobble: how much one judge varies from run to run on frozen input.
+
+Take it from runs with a fixed number of repeats only: voting that stops early biases the flip rate. A judge that
+repeats itself perfectly may be perfectly wrong: wobble bounds trust from above and proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from judge.calibration.alpha import krippendorff_alpha
+from judge.calibration.icc import icc, rating_matrix
+from judge.calibration.proportions import share
+from judge.calibration.ratings import cluster_codes
+from judge.calibration.resampling import Floats
+from judge.errors import StatisticsError
+from judge.types.estimate import Statistic, undefined
+from judge.types.record import Record
+
+VOTES = (1, 3, 5)
+MOST_VOTES = 51
+MOST_SUBSETS = 20_000
+
+
+class ItemWobble(Record):
+    """One item over its repeats.
+
+    Attributes:
+        spread: Highest minus lowest score.
+        sd: Standard deviation with n - 1.
+        flip_rate: Chance that two different repeats give different answers.
+        repeats: Repeats with a score.
+    """
+
+    spread: float
+    sd: float
+    flip_rate: float
+    repeats: int
+
+
+class VoteStability(Record):
+    """How often the verdict of k votes would change if all k were drawn anew.
+
+    Attributes:
+        changes: Share of items in [0, 1]; None where it cannot be known from these repeats.
+        method: "disjoint repeats" (unbiased, needs 2 k repeats) or "beta-binomial" (a model of binary verdicts).
+    """
+
+    omit_none: ClassVar[bool] = False
+
+    votes: int
+    changes: float | None
+    method: str
+    reason: str | None = None
+
+
+class Wobble(Record):
+    """Attributes:
+    flip_rate: Mean over items of the item's flip rate, with bounds; `upper` is what a gate reads.
+    icc: ICC(1,1) of the scores over repeats.
+    alpha: Krippendorff's alpha across repeats: an upper bound of trust.
+    items: By position in the input; None for an item with fewer than two scores.
+    votes_needed: Fewest odd votes for the asked flip rate; None where no number up to 51 reaches it, or unknown.
+    """
+
+    omit_none: ClassVar[bool] = False
+
+    flip_rate: Statistic
+    icc: Statistic
+    alpha: Statistic
+    items: tuple[ItemWobble | None, ...]
+    votes: tuple[VoteStability, ...]
+    votes_needed: int | None
+    repeats: int
+    left_out: int
+
+
+def item_wobble(scores: Floats) -> ItemWobble | None:
+    """Spread, SD and flip rate of one item's scores; None with fewer than two."""
+    there = scores[~np.isnan(scores)]
+    n = len(there)
+    if n < 2:
+        return None
+    counts = np.unique(there, return_counts=True)[1].astype(np.float64)
+    return ItemWobble(
+        spread=float(np.ptp(there)),
+        sd=float(there.std(ddof=1)),
+        flip_rate=1 - float((counts * (counts - 1)).sum()) / (n * (n - 1)),
+        repeats=n,
+    )
+
+
+def wobble(
+    scores: ArrayLike,
+    *,
+    groups: Sequence[Hashable] | None = None,
+    votes: Sequence[int] = VOTES,
+    target: float | None = None,
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+) -> Wobble:
+    """Wobble of a judge over repeats.
+
+    Args:
+        scores: Shape (items, repeats); NaN where a repeat failed. An item with fewer than two is left out, counted.
+        votes: Sizes of panel for which stability is asked.
+        target: Flip rate that `votes_needed` must reach.
+
+    Raises:
+        StatisticsError: `scores` is not a matrix, or a panel size is below 1.
+    """
+    matrix = rating_matrix(scores)
+    if any(k < 1 for k in votes):
+        raise StatisticsError(f"Panels of {list(votes)!r} votes: at least one vote each.")
+    items = tuple(item_wobble(row) for row in matrix)
+    kept = np.asarray([entry is not None for entry in items], dtype=bool)
+    cluster = cluster_codes(groups, len(matrix))[kept].tolist()
+    rates = [entry.flip_rate for entry in items if entry is not None]
+    some = matrix[kept]
+    domain = np.unique(some[~np.isnan(some)]).tolist()
+    if not rates:
+        because = "no item has two scores"
+        nothing = undefined(because, n=0, clusters=0, confidence=confidence)
+        flip = correlation = alpha = nothing
+    else:
+        flip = share(rates, groups=cluster, rng=rng, confidence=confidence)
+        correlation = icc(some, form="1,1", groups=cluster, rng=rng, confidence=confidence)
+        alpha = (
+            undefined(f"{len(domain)} distinct scores: use the ICC", n=len(rates), confidence=confidence)
+            if len(domain) > 100
+            else krippendorff_alpha(
+                some.T.tolist(),
+                level="nominal" if len(domain) <= 2 else "interval",
+                domain=domain,
+                groups=cluster,
+                rng=rng,
+                confidence=confidence,
+            )
+        )
+    return Wobble(
+        flip_rate=flip,
+        icc=correlation,
+        alpha=alpha,
+        items=items,
+        votes=tuple(vote_stability(some, k) for k in votes),
+        votes_needed=None if target is None or not rates else _votes_needed(some, target),
+        repeats=matrix.shape[1],
+        left_out=int((~kept).sum()),
+    )
+
+
+def vote_stability(scores: Floats, votes: int) -> VoteStability:
+    """Share of items whose majority (binary) or median (other scores) of `votes` changes on new draws.
+
+    With 2 · votes repeats or more of every item it is counted over disjoint pairs of panels; else, for two distinct
+    scores, a beta-binomial is fitted to the items' counts; else it is null.
+    """
+    there = ~np.isnan(scores)
+    if not len(scores):
+        return VoteStability(votes=votes, changes=None, method="none", reason="no item has two scores")
+    fewest = int(there.sum(1).min())
+    if fewest >= 2 * votes:
+        rows = [row[~np.isnan(row)] for row in scores]
+        return VoteStability(
+            votes=votes,
+            changes=float(np.mean([_disjoint_changes(row, votes) for row in rows])),
+            method="disjoint repeats",
+        )
+    levels = np.unique(scores[there])
+    if len(levels) > 2:
+        return VoteStability(
+            votes=votes,
+            changes=None,
+            method="none",
+            reason=f"{fewest} repeats, {2 * votes} needed for panels of {votes}",
+        )
+    if len(levels) < 2:
+        return VoteStability(votes=votes, changes=None, method="none", reason="all scores are equal: nothing to model")
+    if votes % 2 == 0:
+        return VoteStability(votes=votes, changes=None, method="none", reason="an even panel may tie: take an odd one")
+    ones = np.where(there, scores == levels[1], False).sum(1).astype(np.float64)
+    return VoteStability(
+        votes=votes, changes=_modelled_changes(ones, there.sum(1).astype(np.float64), votes), method="beta-binomial"
+    )
+
+
+def _disjoint_changes(row: Floats, votes: int) -> float:
+    """Chance that two disjoint panels of one item's repeats differ in their median."""
+    places = range(len(row))
+    panels = list(combinations(places, votes))[:MOST_SUBSETS]
+    medians = {panel: float(np.median(row[list(panel)])) for panel in panels}
+    differ = total = 0
+    for panel in panels:
+        rest = [place for place in places if place not in panel]
+        for other in combinations(rest, votes):
+            median = medians.get(other)
+            if median is None:
+                continue
+            total += 1
+            differ += median != medians[panel]
+            if total >= MOST_SUBSETS:
+                return differ / total
+    return differ / total
+
+
+def _modelled_changes(ones: Floats, repeats: Floats, votes: int) -> float:
+    """Expected 2 q (1 - q), q the chance of a majority of `votes`, under a beta-binomial fitted by likelihood."""
+    from scipy.optimize import minimize
+    from scipy.special import betaln, expit, roots_legendre
+    from scipy.stats import beta, binom
+
+    def loss(point: Floats) -> float:
+        mean, size = expit(point[0]), np.exp(np.clip(point[1], -7, 7))
+        a, b = mean * size, (1 - mean) * size
+        return -float((betaln(ones + a, repeats - ones + b) - betaln(a, b)).sum())
+
+    start = np.asarray([np.log((ones.sum() + 0.5) / (repeats.sum() - ones.sum() + 0.5)), 0.0])
+    found = minimize(loss, start, method="Nelder-Mead")
+    mean, size = float(expit(found.x[0])), float(np.exp(np.clip(found.x[1], -7, 7)))
+    nodes, weights = roots_legendre(400)
+    quantiles = beta.ppf((nodes + 1) / 2, max(mean * size, 1e-6), max((1 - mean) * size, 1e-6))
+    q = binom.sf(votes // 2, votes, quantiles)
+    return float((weights / 2 * 2 * q * (1 - q)).sum())
+
+
+def _votes_needed(scores: Floats, target: float) -> int | None:
+    for votes in range(1, MOST_VOTES + 1, 2):
+        changes = vote_stability(scores, votes).changes
+        if changes is None:
+            return None
+        if changes <= target:
+            return votes
+    return None
