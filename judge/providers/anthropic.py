@@ -42,6 +42,8 @@ _FINISHED: dict[str, ReplyStatus] = {
     "model_context_window_exceeded": "truncated",
     "refusal": "refusal",
 }
+_NOT_IN_SDK = ("temperature", "top_p", "thinking")
+"""Sent beside the SDK's arguments: it has none for the first two, and only adds a warning to the third."""
 _UNKNOWN_HERE = ("seed", "logprobs")
 
 
@@ -143,12 +145,10 @@ class AnthropicMessages:
         client = await self._clients.get()
 
         async def send(adapted: dict[str, Any]) -> bytes:
-            sent = dict(adapted)
-            spare = (
-                {"thinking": sent.pop("thinking")} if "thinking" in sent else None
-            )  # its keyword only adds a warning
+            plain = {name: value for name, value in adapted.items() if name not in _NOT_IN_SDK}
+            spare = {name: value for name, value in adapted.items() if name in _NOT_IN_SDK}
             try:
-                raw = await client.messages.with_raw_response.create(**sent, extra_body=spare)
+                raw = await client.messages.with_raw_response.create(**plain, extra_body=spare or None)
                 content: bytes = await raw.read()
             except Exception as error:
                 raise self._failure(error, adapted) from None
