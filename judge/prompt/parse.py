@@ -129,7 +129,8 @@ def _answer(answer: Any, criterion: Criterion, rubric: Rubric, shown: Shown) -> 
     if "score" not in answer:
         return _fail("unparsed", f"The answer to {criterion.id!r} has no score.")
     reason = answer.get("reason")
-    if not isinstance(reason, str) or not reason.strip():
+    # without a letter there is no reason: small models copy the "..." of the prompt
+    if not isinstance(reason, str) or not any(map(str.isalpha, reason)):
         return _fail("unparsed", f"The answer to {criterion.id!r} gives no reason.")
     status, score, message = _score(answer["score"], criterion)
     fields: dict[str, Any] = {"status": status, "reason": clean(reason), "message": message or None}

@@ -87,10 +87,11 @@ def view(trajectory: Trajectory, settings: ViewSettings, caps: Caps | None = Non
 
 
 def step_text(step: Step) -> str:
-    """One step as a judge reads it, uncut. Quotes are looked up in it."""
+    """One step as a judge reads it, uncut; twice where its agent may be named or not. Quotes are looked up in it."""
     out: list[str] = []
-    head, blocks = heading(step, True)
-    _write(out, [], step, head, blocks, None)
+    for named in (False, True) if step.agent else (False,):
+        head, blocks = heading(step, named)
+        _write(out, [], step, head, blocks, None)
     return "\n".join(out)
 
 

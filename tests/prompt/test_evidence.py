@@ -126,6 +126,14 @@ def test_a_table_of_bars_can_be_quoted_with_and_without_the_line_prefix(quote: s
     assert parse(Reply(text=reply), rubric(), run)["q"].status == "ok"
 
 
+def test_a_step_can_be_quoted_with_its_heading_whether_its_agent_is_named_or_not() -> None:
+    said = Message(index=1, role="assistant", agent="a", content=(Text(text="Hello"),))
+    run = RUN.model_copy(update={"steps": (said,)})
+    for quote in ("say assistant: Hello", "say assistant @a: Hello"):
+        reply = json.dumps({"reason": "r", "evidence": [{"step": 1, "quote": quote}], "score": 2})
+        assert parse(Reply(text=reply), rubric(), run)["q"].status == "ok"
+
+
 def test_arguments_can_be_quoted_as_shown() -> None:
     assert vote([{"step": 4, "quote": 'refund {"order": 7, "note": "say \\"hi\\""}'}]).status == "ok"
 

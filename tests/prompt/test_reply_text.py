@@ -82,6 +82,8 @@ def test_wrappings_that_are_undone(text: str) -> None:
         ('{"reason": "r", "score": [4]}', "unparsed"),
         ('{"reason": "", "score": 4}', "unparsed"),
         ('{"reason": "  \\n", "score": 4}', "unparsed"),
+        ('{"reason": "...", "score": 4}', "unparsed"),
+        ('{"reason": "4", "score": 4}', "unparsed"),
         ('{"reason": 7, "score": 4}', "unparsed"),
         ('{"score": 4}', "unparsed"),
         ('{"reason": "r", "score": 1e999}', "out_of_range"),
@@ -135,7 +137,7 @@ def test_no_repair_touches_a_string(reason: str) -> None:
         assert vote(text).repaired is (tail == ",}")
 
 
-@given(st.text(min_size=1).filter(lambda text: text.strip()), st.sampled_from([1, 2, 3, 4, 5]))
+@given(st.text(min_size=1).filter(lambda text: any(map(str.isalpha, text))), st.sampled_from([1, 2, 3, 4, 5]))
 def test_reason_and_score_come_back_as_given(reason: str, score: int) -> None:
     import json
 

@@ -13,7 +13,7 @@ from judge.errors import RubricError, UnknownName
 from judge.prompt import lint_rubric, load_rubric, new_rubric, rubric_names
 from judge.prompt.lint import CODES, lint_text
 from judge.registry import shipped
-from judge.types import BinaryScale, LevelScale, Trajectory, normalise
+from judge.types import BinaryScale, Criterion, LevelScale, Rubric, Trajectory, ViewSettings, normalise
 
 GOOD = """\
 id: mine
@@ -238,6 +238,18 @@ def test_every_code_is_known_and_documented() -> None:
         )
     }
     assert set(CODES) <= used
+
+
+def test_the_example_in_the_documentation_lints_clean() -> None:
+    source = (Path(__file__).resolve().parents[2] / "docs" / "rubrics.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```yaml\n(.*?)```", source, re.DOTALL)
+    assert [lint_text(example) for example in examples] == [()]
+
+
+def test_every_key_is_documented() -> None:
+    source = (Path(__file__).resolve().parents[2] / "docs" / "rubrics.md").read_text(encoding="utf-8")
+    keys = {*Rubric.model_fields, *Criterion.model_fields, *ViewSettings.model_fields}
+    assert [key for key in sorted(keys) if f"`{key}`" not in source] == []
 
 
 def test_a_new_rubric_loads_and_lints_clean(tmp_path: Path) -> None:
