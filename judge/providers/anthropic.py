@@ -25,6 +25,7 @@ from judge.errors import ConfigError, ProviderError, TerminalError
 from judge.providers.failures import Answered, bad_response, failure, server_error
 from judge.providers.limits import PerLoop
 from judge.providers.prices import context_of
+from judge.providers.redaction import guard_logs
 from judge.providers.refusals import Adaptation, dropped, refused_parameter
 from judge.providers.schema import is_strict, without_bounds
 from judge.providers.tokens import estimate_tokens
@@ -183,6 +184,7 @@ class AnthropicMessages:
     def _client(self) -> Any:
         import anthropic
 
+        guard_logs(self._secrets)
         transport: Any = anthropic.DefaultAsyncHttpxClient
         if importlib.util.find_spec("aiohttp"):
             transport = anthropic.DefaultAioHttpClient

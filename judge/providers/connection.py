@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import hashlib
 import random
 import time
@@ -210,6 +211,12 @@ def connect(
             raise UnknownName(f"Judge {name!r} names no model.", hint=f'Write it as "{provider}/MODEL".')
         error = unknown("judge", name, [f"{each}/MODEL" for each in known])
         raise UnknownName(error.message, hint=f'{error.hint} A judge is named "PROVIDER/MODEL".')
+    if provider not in names("providers"):
+        near = difflib.get_close_matches(provider, names("providers"), n=1)
+        guess = (
+            f"Did you mean {f'{near[0]}/{model}'!r}?" if near else f"Known providers: {', '.join(names('providers'))}."
+        )
+        raise UnknownName(f"No judge is named {name!r}: there is no provider {provider!r}.", hint=guess)
     opened: Provider = find("providers", provider)(model, settings)
     return Connection(
         opened,

@@ -21,6 +21,7 @@ from judge.providers.failures import bad_response, failure, server_error
 from judge.providers.limits import PerLoop
 from judge.providers.openai import TOP_LOGPROBS, adapted, reply_of
 from judge.providers.prices import context_of
+from judge.providers.redaction import guard_logs
 from judge.providers.refusals import OPTIONAL, TOKEN_LIMITS, Adaptation, dropped, refused_parameter
 from judge.providers.schema import is_strict
 from judge.providers.tokens import estimate_tokens
@@ -53,6 +54,7 @@ class LiteLLM:
         self._mode = settings.model(self.name).structured or "json_schema"
         self._secrets = settings.secrets()
         self._adaptation = Adaptation(adapted)
+        guard_logs(self._secrets)
         self._loops: PerLoop[None] = PerLoop(lambda: None, _close_clients)
 
     def count_tokens(self, text: str) -> int:

@@ -23,6 +23,7 @@ from judge.errors import ProviderError, TerminalError
 from judge.providers.failures import Answered, bad_response, failure
 from judge.providers.limits import PerLoop
 from judge.providers.prices import context_of
+from judge.providers.redaction import guard_logs
 from judge.providers.refusals import OPTIONAL, TOKEN_LIMITS, Adaptation, dropped, refused_parameter
 from judge.providers.schema import is_strict
 from judge.providers.tokens import estimate_tokens
@@ -182,6 +183,7 @@ class OpenAIChat:
         import openai
 
         url = self._address() if self._address else self._url
+        guard_logs(self._secrets)
         transport: Any = openai.DefaultAsyncHttpxClient
         if importlib.util.find_spec("aiohttp"):
             transport = openai.DefaultAioHttpClient  # costs a third less time for each call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable
 
@@ -45,3 +46,26 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
     return text
+
+
+CHATTY = ("httpx2", "httpx", "openai._base_client", "anthropic._base_client", "LiteLLM")
+"""Loggers of the SDKs and of what they send with; they log whole URLs."""
+
+
+class _Redacting(logging.Filter):
+    def __init__(self, secrets: tuple[str, ...]) -> None:
+        super().__init__()
+        self.secrets = secrets
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = redact(record.getMessage(), self.secrets), ()
+        return True
+
+
+def guard_logs(secrets: Iterable[str]) -> None:
+    """Redact what the SDKs log, from now on in this process. Records that nobody handles cost nothing."""
+    wanted = tuple(secrets)
+    for name in CHATTY:
+        logger = logging.getLogger(name)
+        if not any(isinstance(known, _Redacting) and known.secrets == wanted for known in logger.filters):
+            logger.addFilter(_Redacting(wanted))
