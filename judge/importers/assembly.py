@@ -19,7 +19,7 @@ from judge.importers.fields import objects, string
 from judge.importers.mapping import Vocabulary, read_mapping
 from judge.importers.outcomes import outcome_of
 from judge.importers.usage import read_usage
-from judge.types.trajectory import Event, Final, Message, Outcome, Source, Step, ToolCall, ToolResult, Trajectory
+from judge.types.trajectory import Agent, Event, Final, Message, Outcome, Source, Step, ToolCall, ToolResult, Trajectory
 
 WHOLE = "whole file"
 """Locator of a file that is one JSON value."""
@@ -208,6 +208,7 @@ class Runs:
             task=envelope.task or _first_request(built.steps),
             group=envelope.group,
             source=self._source(format, locator),
+            agents=tuple(Agent(name=name) for name in dict.fromkeys(step.agent for step in built.steps) if name),
             tools=envelope.tools,
             steps=built.steps,
             final=final if final is not None else _last_word(built.steps, format),

@@ -137,7 +137,7 @@ def _scan(text: str, start: int, notes: dict[str, Note]) -> tuple[Any, int]:
         raise _too_deep() from None
     if _may_be_deep(text[start:end] if start or end != len(text) else text) and _deeper_than(value, MAX_DEPTH):
         raise _too_deep()
-    if _SURROGATE_ESCAPE.search(text, start, end) or _SURROGATE.search(text, start, end):
+    if _SURROGATE_ESCAPE.search(text, start, end) or not _encodes(text):
         value, replaced = without_surrogates(value)
         if replaced:
             notes["LONE_SURROGATE"] = Note("LONE_SURROGATE", "a lone surrogate became U+FFFD")
@@ -161,6 +161,15 @@ def without_surrogates(value: Any) -> tuple[Any, bool]:
             changed = changed or key_changed or item_changed
         return out, changed
     return value, False
+
+
+def _encodes(text: str) -> bool:
+    """Whether text is free of lone surrogates: faster than looking for them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _too_deep() -> NotJson:

@@ -24,6 +24,8 @@ MAX_UNPACKED = 2 * 2**30
 """Most bytes that a gzip file may unpack to."""
 HEAD = 60
 """Records that detection looks at."""
+HEAD_BYTES = 8 * 2**20
+"""Size in bytes after which detection looks at no more records."""
 WHOLE = "whole file"
 
 _EXPECTED = "Expected one JSON value or JSON Lines in UTF-8 or UTF-16."
@@ -34,12 +36,14 @@ class Entry(NamedTuple):
 
     Attributes:
         line: Of the file, from 1; None where the file is not read by lines.
+        size: Bytes that the record took, 0 where that is not known.
     """
 
     locator: str
     line: int | None
     value: Any
     notes: tuple[Note, ...] = ()
+    size: int = 0
 
 
 class Fault(NamedTuple):
@@ -115,11 +119,13 @@ def _open(path: Path | None, shown: str, sha256: str | None, raw: IO[bytes]) -> 
     entries = _entries(lines, shown)
     first: list[Entry | Fault] = []
     records: list[Any] = []
+    size = 0
     for entry in entries:
         first.append(entry)
         if isinstance(entry, Entry):
             records.append(entry.value)
-            if len(records) >= HEAD or entry.line is None:
+            size += entry.size
+            if len(records) >= HEAD or size >= HEAD_BYTES or entry.line is None:
                 break
     if not records:
         detail = f" {first[0].message}" if first and isinstance(first[0], Fault) else ""
@@ -157,7 +163,7 @@ def _entries(lines: Iterator[bytes], shown: str) -> Iterator[Entry | Fault]:
         yield from _whole(opening, lines, shown)
         return
     number = len(opening)
-    yield Entry(f"line {number}", number, first.value, first.notes)
+    yield Entry(f"line {number}", number, first.value, first.notes, len(opening[-1]))
     yield from _rest_of_lines(following, number + 1, lines, shown)
 
 
@@ -176,7 +182,7 @@ def _line(line: bytes, number: int, *, last: bool) -> Entry | Fault:
         if last and error.cut_off:
             return Fault(number, "TRUNCATED_TAIL", f"line {number}, the last, is cut off: {error}")
         return Fault(number, "BAD_LINE", f"line {number} is not JSON and was passed over: {error}")
-    return Entry(f"line {number}", number, found.value, found.notes)
+    return Entry(f"line {number}", number, found.value, found.notes, len(line))
 
 
 def _whole(opening: list[bytes], lines: Iterator[bytes], shown: str) -> Iterator[Entry | Fault]:

@@ -15,6 +15,8 @@ def read_usage(value: Any, *, cost_usd: Any = None) -> Usage | None:
     Anthropic's, which leaves them out: they are added.
     """
     raw = mapping(value)
+    if not raw and cost_usd is None:
+        return None
     if "prompt_tokens" in raw or "completion_tokens" in raw:
         details = mapping(raw.get("prompt_tokens_details"))
         total = count(raw.get("prompt_tokens"))

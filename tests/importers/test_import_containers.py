@@ -369,3 +369,17 @@ def test_a_result_that_names_no_agent_belongs_to_the_only_one_that_asked() -> No
     calls = [asked(1, "c", agent="A"), asked(2, "d", agent="B")]
     links = pair(calls, [Answered(3, None, "c", None), Answered(4, "tools", "d", None)])
     assert [links[3].call_index, links[4].call_index] == [1, 2]
+
+
+def test_a_bare_list_of_openai_tool_calls_is_read(tmp_path: Path) -> None:
+    entries = [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}]
+    (run,) = load(save(tmp_path / "a.json", {"id": "a", "tool_calls": entries}))
+    (call,) = run.steps
+    assert isinstance(call, ToolCall)
+    assert (call.call_id, call.name, call.arguments) == ("c1", "f", {"a": 1})
+
+
+def test_agents_that_took_part_are_listed(tmp_path: Path) -> None:
+    lines = [{**event, "agent": name} for event, name in zip(EVENTS, ("a", "b", "b", "a"), strict=True)]
+    (run,) = load(save(tmp_path / "a.jsonl", lines, lines=True))
+    assert [agent.name for agent in run.agents] == ["a", "b"]

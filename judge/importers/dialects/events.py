@@ -53,6 +53,7 @@ class EventReader:
         self._names = names
         self._separate = separate
         self._turn: str | None = None
+        self._assumed_utc = False
         self.stop_reason: str | None = None
         self.final: str | None = None
 
@@ -61,8 +62,9 @@ class EventReader:
         fields = _Fields(record, self._names)
         kind = self._names.kind_of(record) or "event"
         common = fields.common(self._turn)
-        if fields.assumed_utc:
-            self._builder.note("TIME_ASSUMED_UTC", "a time without a zone was taken as UTC", severity="info")
+        if fields.assumed_utc and not self._assumed_utc:
+            self._assumed_utc = True
+            self._builder.note("TIME_ASSUMED_UTC", "times without a zone were taken as UTC", severity="info")
         reader = getattr(self, f"_{kind}", None)
         if reader is None:
             self._event(fields, common)
@@ -94,6 +96,9 @@ class EventReader:
     def _tool_call(self, fields: _Fields, common: dict[str, Any]) -> None:
         tool = fields.take("tool")
         raw = fields.take("arguments")
+        if isinstance(tool, dict):  # the entry of a list of OpenAI tool calls
+            function = mapping(tool)
+            tool, raw = function.get("name"), function.get("arguments", raw)
         call_id = fields.take("call_id")
         attempt = count(fields.pop("attempt"))
         results = {key: fields.pop(key) for key in _NESTED_RESULTS if fields.left.get(key) is not None}

@@ -9,7 +9,16 @@ from judge.importers.fields import MISSING
 
 TYPES: dict[str, tuple[str, ...]] = {
     "llm_call": ("llm_call", "model_call", "generation", "completion", "llm", "llm.call", "model.call"),
-    "tool_call": ("tool_call", "tool.start", "tool_use", "action", "tool.call", "tool_start", "function_call"),
+    "tool_call": (
+        "tool_call",
+        "tool.start",
+        "tool_use",
+        "action",
+        "tool.call",
+        "tool_start",
+        "function_call",
+        "function",
+    ),
     "tool_result": (
         "tool_result",
         "tool.end",
