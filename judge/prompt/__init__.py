@@ -1,8 +1,7 @@
 """Rubric and trajectory → prompt; reply → votes."""
 
 from judge.prompt.document import Finding
-from judge.prompt.library import load_rubric, new_rubric, rubric_names, rubric_path
-from judge.prompt.lint import lint_rubric
+from judge.prompt.library import RubricWarning, lint_rubric, load_rubric, new_rubric, rubric_names, rubric_path
 from judge.prompt.parse import PARSER_VERSION, parse
 from judge.prompt.render import Prompt, render
 from judge.prompt.rubric_text import template_version
@@ -13,6 +12,7 @@ __all__ = [
     "VIEW_VERSION",
     "Finding",
     "Prompt",
+    "RubricWarning",
     "lint_rubric",
     "load_rubric",
     "new_rubric",

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib.resources import files
 from pathlib import Path
 
-from jinja2 import TemplateSyntaxError
-from pydantic import ValidationError
-
 from judge import registry
 from judge.errors import RubricError
-from judge.prompt.document import Document, Finding, read_document
-from judge.prompt.rubric_text import VARIABLES, frame, undefined_names
+from judge.prompt.document import Finding
+from judge.prompt.lint import examine, lint_text
+from judge.prompt.reading import read_rubric, read_text
 from judge.types.rubric import Rubric
 
-_MOST_BYTES = 1_000_000
+
+class RubricWarning(UserWarning):
+    """A rubric loads, and its text contradicts its scale or its weights do not add up."""
 
 
 def rubric_names() -> tuple[str, ...]:
@@ -46,6 +47,9 @@ def load_rubric(name_or_path: str | Path) -> Rubric:
     Raises:
         RubricError: The file does not load; the message begins with file and line.
         UnknownName: No such name.
+
+    Warns:
+        RubricWarning: The text speaks of another scale, or the weights do not add up.
     """
     path = rubric_path(name_or_path)
     rubric, document = read_rubric(read_text(path))
@@ -54,46 +58,24 @@ def load_rubric(name_or_path: str | Path) -> Rubric:
         first = min(errors, key=lambda finding: finding.line)
         more = f" {len(errors) - 1} more: `judge rubrics lint {path}` lists them." if len(errors) > 1 else ""
         raise RubricError(f"{path}:{first.line}: {first.message}{more}")
+    examine(document, rubric)
+    for finding in document.findings:
+        if finding.code in ("scale-contradiction", "weights"):
+            warnings.warn(f"{path}:{finding.line}: {finding.message}", RubricWarning, stacklevel=2)
     return rubric
 
 
-def read_rubric(text: str) -> tuple[Rubric | None, Document]:
-    """A rubric and the file it stands in; None with at least one error among the findings where it does not load."""
-    document = read_document(text)
-    if document.data is None or document.findings:
-        return None, document
-    try:
-        rubric = Rubric.model_validate(document.data)
-    except ValidationError as error:
-        problems = error.errors(include_url=False)
-        places = [problem["loc"] for problem in problems]
-        for problem in problems:
-            at = problem["loc"]
-            # a list whose only item is wrong is also reported as too short
-            if not any(len(other) > len(at) and other[: len(at)] == at for other in places):
-                _explain(document, at, problem["type"], problem["msg"], problem.get("input"))
-        return None, document
-    _check_template(document, rubric)
-    return (None if document.findings else rubric), document
+def lint_rubric(name_or_path: str | Path) -> tuple[Finding, ...]:
+    """Findings about a rubric file, by line; empty for a clean one.
 
-
-def read_text(path: Path) -> str:
-    """The text of a rubric file.
+    Args:
+        name_or_path: A shipped name or a YAML file.
 
     Raises:
-        RubricError: It cannot be read, is too large or is not UTF-8.
+        UnknownName, RubricError: There is no such rubric, or its file cannot be read as text. Faults inside the
+            file are findings and not errors.
     """
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise RubricError(f"{path} cannot be read: {error.strerror}.") from None
-    if len(raw) > _MOST_BYTES:
-        raise RubricError(f"{path} has {len(raw):,} bytes; a rubric has at most {_MOST_BYTES:,}.")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise RubricError(f"{path}:{line}: not UTF-8 text.", hint="Save the file as UTF-8.") from None
+    return lint_text(read_text(rubric_path(name_or_path)))
 
 
 def new_rubric(rubric_id: str) -> str:
@@ -111,69 +93,3 @@ def new_rubric(rubric_id: str) -> str:
             hint="Use lower-case letters, digits, - and _, beginning with a letter.",
         )
     return text
-
-
-def _check_template(document: Document, rubric: Rubric) -> None:
-    if rubric.template is None:
-        return
-    at = ("template",)
-    try:
-        unknown = undefined_names(rubric.template)
-    except TemplateSyntaxError as error:
-        line = document.line_in(at, rubric.template, 0) + error.lineno - 1
-        document.wrong(line, "template-syntax", f"The template does not parse: {error.message}.")
-        return
-    known = ", ".join(VARIABLES)
-    for name in unknown:
-        line = document.line_in(at, rubric.template, rubric.template.find(name))
-        document.wrong(line, "undefined-variable", f"The template uses {name!r}, which does not exist. Known: {known}.")
-    if not unknown:
-        try:
-            frame(rubric)
-        except RubricError as error:
-            document.wrong(document.line(at), "undefined-variable", error.message)
-
-
-def _explain(document: Document, loc: tuple[str | int, ...], kind: str, message: str, found: object) -> None:
-    """A pydantic error as a finding: at its line, naming the criterion, without type names."""
-    path: tuple[str | int, ...] = ()
-    for part in loc:
-        if (*path, part) in document.lines:
-            path = (*path, part)
-    what = message.removeprefix("Value error, ")
-    where = ".".join(str(part) for part in path if not isinstance(part, int))
-    criterion = _criterion(document, loc)
-    if kind == "missing":
-        what = f"the key {loc[-1]!r} is missing"
-    elif kind != "value_error":
-        shown = "a mapping" if isinstance(found, dict) else "a list" if isinstance(found, list) else repr(found)[:80]
-        what = f"{where or 'the rubric'} is {shown}: {what[:1].lower()}{what[1:]}"
-    if kind == "value_error" and path == () and "two criteria" in what:
-        path, code = _second(document, what), "duplicate-name"
-    else:
-        code = "invalid"
-    owner = f" (criterion {criterion!r})" if criterion and repr(criterion) not in what else ""
-    document.wrong(document.line(path), code, f"{what[:1].upper()}{what[1:]}{owner}.")
-
-
-def _criterion(document: Document, loc: tuple[str | int, ...]) -> str | None:
-    if len(loc) < 2 or loc[0] != "criteria" or not isinstance(loc[1], int) or document.data is None:
-        return None
-    criteria = document.data.get("criteria")
-    entry = criteria[loc[1]] if isinstance(criteria, list) and loc[1] < len(criteria) else None
-    name = entry.get("id") if isinstance(entry, dict) else None
-    return str(name) if name else None
-
-
-def _second(document: Document, message: str) -> tuple[str | int, ...]:
-    """Where the second criterion of the name in `message` stands."""
-    seen: set[str] = set()
-    for position, entry in enumerate((document.data or {}).get("criteria", [])):
-        name = str(entry.get("id"))
-        if name in seen and repr(name) in message:
-            return ("criteria", position, "id")
-        seen.add(name)
-    return ("criteria",)
-
-
-__all__ = ["Finding", "load_rubric", "new_rubric", "read_rubric", "read_text", "rubric_names", "rubric_path"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 
 from judge.prompt.document import Document, Finding, Path_
-from judge.prompt.library import read_rubric, read_text, rubric_path
+from judge.prompt.reading import read_rubric
 from judge.prompt.wording import asks_twice, is_adjectives_only, out_of, overlap, ranges_in
 from judge.types.rubric import BinaryScale, Criterion, LevelScale, Rubric
 
@@ -36,28 +35,16 @@ CODES = {
 """Every code that a finding can have, and what it means."""
 
 
-def lint_rubric(name_or_path: str | Path) -> tuple[Finding, ...]:
-    """Findings about a rubric file, by line; empty for a clean one.
-
-    Args:
-        name_or_path: A shipped name or a YAML file.
-
-    Raises:
-        UnknownName, RubricError: There is no such rubric, or its file cannot be read as text. Faults inside the
-            file are findings and not errors.
-    """
-    return lint_text(read_text(rubric_path(name_or_path)))
-
-
 def lint_text(text: str) -> tuple[Finding, ...]:
-    """As `lint_rubric`, for the text of a rubric file."""
+    """Findings about the text of a rubric file, by line; empty for a clean one."""
     rubric, document = read_rubric(text)
     if rubric is not None:
-        _lint(document, rubric)
+        examine(document, rubric)
     return tuple(sorted(document.findings, key=lambda finding: (finding.line, finding.code)))
 
 
-def _lint(document: Document, rubric: Rubric) -> None:
+def examine(document: Document, rubric: Rubric) -> None:
+    """Adds what is doubtful about a rubric that loads to the findings of its file."""
     for position, criterion in enumerate(rubric.criteria):
         at = ("criteria", position)
         _anchors(document, criterion, at)

@@ -90,7 +90,8 @@ def _failed_reply(reply: Reply) -> tuple[VoteStatus, str] | None:
         limit = f"the limit of {reply.limit:,} output tokens" if reply.limit else "the output token limit"
         return "truncated", f"The reply was cut at {limit}{finish}. Raise max_output_tokens."
     if reply.status == "refusal":
-        return "refusal", f"The judge refused to answer{finish}: {clean((reply.refusal or reply.text or '')[:200])}"
+        said = clean((reply.refusal or reply.text or "").strip()[:200])
+        return "refusal", f"The judge refused to answer{finish}{': ' if said else '.'}{said}"
     if reply.status == "content_filter":
         return "content_filter", f"The provider's filter withheld the answer{finish}."
     if reply.status == "empty" or not (reply.text or "").strip():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -127,10 +128,10 @@ def test_a_trailing_comma_is_repaired_and_flagged(text: str) -> None:
     assert got.message == "A trailing comma was removed."
 
 
-@pytest.mark.parametrize("reason", ["called search, read, } and gave up", 'quoted ", ] and', "a,}", "tail,  ]", "a\\,}"])
+@pytest.mark.parametrize(
+    "reason", ["called search, read, } and gave up", 'quoted ", ] and', "a,}", "tail,  ]", "a\\,}"]
+)
 def test_no_repair_touches_a_string(reason: str) -> None:
-    import json
-
     for tail in ("}", ",}"):
         text = '{"reason": ' + json.dumps(reason) + ', "score": 2' + tail
         assert vote(text).reason == reason
@@ -139,8 +140,6 @@ def test_no_repair_touches_a_string(reason: str) -> None:
 
 @given(st.text(min_size=1).filter(lambda text: any(map(str.isalpha, text))), st.sampled_from([1, 2, 3, 4, 5]))
 def test_reason_and_score_come_back_as_given(reason: str, score: int) -> None:
-    import json
-
     got = vote(json.dumps({"reason": reason, "score": score}))
     assert (got.status, got.score, got.reason) == ("ok", score, reason.encode("utf-8", "replace").decode("utf-8"))
 
@@ -255,8 +254,6 @@ def test_case_commas(case: Callable[[str], dict[str, Any]]) -> None:
 
 
 def test_case_missing_criteria(case: Callable[[str], dict[str, Any]]) -> None:
-    import json
-
     entry = case("G-D06")
     asked = rubric(*entry["input"]["rubric"], scale="binary")
     got = parse(Reply(text=json.dumps(entry["input"]["reply"])), asked, RUN)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from judge.errors import RubricError, UnknownName
-from judge.prompt import lint_rubric, load_rubric, new_rubric, rubric_names
+from judge.prompt import RubricWarning, lint_rubric, load_rubric, new_rubric, rubric_names
 from judge.prompt.lint import CODES, lint_text
 from judge.registry import shipped
 from judge.types import BinaryScale, Criterion, LevelScale, Rubric, Trajectory, ViewSettings, normalise
@@ -143,7 +143,9 @@ def test_case_bad_scale(case: Callable[[str], dict[str, Any]], tmp_path: Path) -
     with pytest.raises(RubricError, match="criterion 'one'"):
         load_rubric(write(tmp_path, text))
     low, high = entry["input"]["scale"]
-    fine = load_rubric(write(tmp_path, GOOD.replace("    scale: binary", f"    scale: {{min: {low}, max: {high}}}")))
+    text = GOOD.replace("    scale: binary", f"    scale: {{min: {low}, max: {high}}}")
+    text = text.replace("      pass:", f"      {high}:").replace("      fail:", f"      {low}:")
+    fine = load_rubric(write(tmp_path, text))
     got = [normalise(score, fine.criteria[0].scale) for score in entry["input"]["scores"]]
     assert got == entry["right"]["exact"]["normalised"]
 
@@ -191,6 +193,12 @@ def test_lint_finds_what_moves_scores_without_an_error(old: str, new: str, code:
     assert findings[0].line == line_of(text, at)
 
 
+def test_a_contradiction_warns_at_load_with_file_and_line(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD.replace("Did the agent ask", "Rated 0-10, did the agent ask"))
+    with pytest.warns(RubricWarning, match=r"mine\.yaml:7: The text says '0-10'"):
+        assert load_rubric(path).id == "mine"
+
+
 def two(question: str, weights: tuple[str, str] = ("", "")) -> str:
     second = GOOD[GOOD.index("  - id: one") :].replace("id: one", "id: two")
     second = second.replace("Did the agent ask before the change?", question)
@@ -229,7 +237,7 @@ def test_a_gate_in_a_diagnostic_rubric_is_found() -> None:
 def test_every_code_is_known_and_documented() -> None:
     source = (Path(__file__).resolve().parents[2] / "docs" / "rubrics.md").read_text(encoding="utf-8")
     assert [code for code in CODES if f"`{code}`" not in source] == []
-    package = Path(lint_rubric.__code__.co_filename).parent
+    package = Path(lint_text.__code__.co_filename).parent
     used = {
         code
         for path in package.glob("*.py")
