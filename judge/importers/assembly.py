@@ -70,7 +70,11 @@ class Runs:
                 yield from self._run(place, item, claim)
 
     def _run(self, locator: str, record: Any, claim: Claim) -> Iterator[Trajectory]:
-        if claim.layout == "runs":
+        if claim.layout == "runs" and claim.key is not None:
+            around = {name: value for name, value in record.items() if name != claim.key}
+            for run in self._inner_runs(claim.key if locator == WHOLE else f"{locator}.{claim.key}", record[claim.key]):
+                yield run.model_copy(update={"meta": {**run.meta, "around": around}}) if around else run
+        elif claim.layout == "runs":
             yield from self._inner_runs(locator, record)
         elif claim.layout == "list":
             yield self._items_run(None, [(f"{locator}[{n}]", item) for n, item in enumerate(record)], claim, locator)

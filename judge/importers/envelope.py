@@ -12,6 +12,9 @@ from judge.types.trajectory import Tool
 ITEM_KEYS = ("steps", "trajectory", "events", "messages", "traj", "conversations", "calls", "tool_calls", "history")
 """Keys that may hold the list of steps."""
 
+LIST_KEYS = ("trajectories", "runs", "traces", "records", "results", "items", "data", "samples", "examples")
+"""Keys that may hold a list of whole runs."""
+
 FINAL_KEYS = ("final", "final_answer", "final_output", "final_response", "output", "response")
 """Keys that hold the final answer beside a list of calls."""
 
@@ -74,6 +77,10 @@ def read_envelope(record: Mapping[str, Any], taken: str | None, keys: RunKeys, *
     """The envelope of a record whose steps stand under the key `taken`."""
     left = {key: value for key, value in record.items() if key != taken}
     name, qualified = _id(record, keys)
+    for id_key in (*keys.id, *_ID):
+        if name is not None and left.get(id_key) == name:
+            del left[id_key]
+            break
     task = next((record[key] for key in (*keys.task, *_TASK) if isinstance(record.get(key), str) and record[key]), None)
     group = next((text for key in (*keys.group, *_GROUP) if (text := string(record.get(key))) is not None), None)
     final: str | None = None

@@ -383,3 +383,11 @@ def test_agents_that_took_part_are_listed(tmp_path: Path) -> None:
     lines = [{**event, "agent": name} for event, name in zip(EVENTS, ("a", "b", "b", "a"), strict=True)]
     (run,) = load(save(tmp_path / "a.jsonl", lines, lines=True))
     assert [agent.name for agent in run.agents] == ["a", "b"]
+
+
+@pytest.mark.parametrize("key", ["trajectories", "runs", "data"])
+def test_an_object_that_only_wraps_a_list_of_runs_is_opened(tmp_path: Path, key: str) -> None:
+    wrapped = {"model": "m", key: [{"id": name, "messages": CHAT} for name in "ab"]}
+    runs = list(load(save(tmp_path / "a.json", wrapped)))
+    assert [(run.id, run.source.locator) for run in runs] == [("a", f"{key}[0]"), ("b", f"{key}[1]")]
+    assert runs[0].meta == {"around": {"model": "m"}}

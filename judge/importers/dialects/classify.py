@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from judge.importers.dialects import anthropic_messages, calls
 from judge.importers.dialects.names import Names
 from judge.importers.dialects.stream import is_delta
-from judge.importers.envelope import ITEM_KEYS
+from judge.importers.envelope import ITEM_KEYS, LIST_KEYS
 from judge.importers.fields import mapping
 from judge.importers.mapping import RunKeys
 
@@ -27,7 +27,7 @@ class Claim(NamedTuple):
     Attributes:
         layout: "run" for a whole run in an object, "list" for a run that is a bare list, "runs" for a list of
             whole runs, "item" for one item of a run.
-        key: The key that holds the items of a "run"; None where the format knows itself.
+        key: The key that holds the items of a "run", or the "runs"; None where the format knows itself.
     """
 
     format: str
@@ -123,7 +123,7 @@ def _of_object(record: dict[str, Any], names: Names, keys: RunKeys) -> list[Clai
         runs = [claim for claim in runs if claim.key in keys.steps]
     if runs and record.get("type") == "message":
         runs = []
-    return [*_level(runs), *item]
+    return [*_level(runs), *_wrapped(record, names, keys), *item]
 
 
 def _under(record: Mapping[str, Any], key: str, names: Names) -> list[Claim]:
@@ -143,6 +143,16 @@ def _under(record: Mapping[str, Any], key: str, names: Names) -> list[Claim]:
     if system and not any(claim.format == "anthropic" for claim in claims):
         out.append(Claim("anthropic", 80, "run", "messages beside a top-level system prompt", key))
     return out
+
+
+def _wrapped(record: Mapping[str, Any], names: Names, keys: RunKeys) -> list[Claim]:
+    """Claims on an object that is only the wrapping of a list of runs."""
+    for key in LIST_KEYS:
+        inner = record.get(key)
+        claims = _of_list(inner, names, keys) if isinstance(inner, list) else []
+        if claims and claims[0].layout == "runs":
+            return [claim._replace(key=key, evidence=f"{claim.evidence}, in {key!r}") for claim in claims]
+    return []
 
 
 def _level(runs: list[Claim]) -> list[Claim]:
