@@ -391,3 +391,9 @@ def test_an_object_that_only_wraps_a_list_of_runs_is_opened(tmp_path: Path, key:
     runs = list(load(save(tmp_path / "a.json", wrapped)))
     assert [(run.id, run.source.locator) for run in runs] == [("a", f"{key}[0]"), ("b", f"{key}[1]")]
     assert runs[0].meta == {"around": {"model": "m"}}
+
+
+def test_the_nearest_unanswered_call_of_an_id_is_not_the_oldest() -> None:
+    calls = [asked(1, "c"), asked(2, "c"), asked(3, "c")]
+    links = pair(calls, [Answered(4, None, "c", None), Answered(5, None, "c", None)])
+    assert [links[4].call_index, links[5].call_index] == [3, 2]
