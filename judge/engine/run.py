@@ -108,12 +108,13 @@ class Run:
                     self._start(begun)
                     await asyncio.sleep(0)  # lets the new call leave before the next prompt is made
                 self._take(ready)
-                while len(self._running) >= self._concurrency or len(self._window) >= BACKLOG * self._concurrency:
+                while self._running and self._full():
                     if ready:
                         yield ready
                         ready = []
-                    await self._change()
-                    self._take(ready)
+                    else:
+                        await self._change()
+                    self._take(ready)  # tasks may have ended during the yield as well
                 if len(ready) >= BATCH:
                     yield ready
                     ready = []
@@ -121,7 +122,8 @@ class Run:
                 if ready:
                     yield ready
                     ready = []
-                await self._change()
+                else:
+                    await self._change()
                 self._take(ready)
             self._take(ready, gaps=True)
             if ready:
@@ -173,6 +175,9 @@ class Run:
                 self._judging.stop(error)
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
+
+    def _full(self) -> bool:
+        return len(self._running) >= self._concurrency or len(self._window) >= BACKLOG * self._concurrency
 
     async def _change(self) -> None:
         """Waits until a task ends."""
