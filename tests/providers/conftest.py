@@ -34,7 +34,7 @@ SCHEMA = {
 }
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def hosts_contacted() -> Iterator[set[str]]:
     """Every host that a socket is connected to; any but the loopback address is refused."""
     seen: set[str] = set()
