@@ -45,8 +45,9 @@ class Weighted:
     """A statistic as a function of weights on rows.
 
     Attributes:
-        evaluate: Weights of shape (b, r) to values of shape (b,), NaN where undefined. No warning is raised.
-        counts: Shape (r,): clusters that show each row; 0 for a pseudo-row.
+        evaluate: Weights of shape (b, r) to values of shape (b,), NaN where undefined. No warning is raised. Weights
+            of the observed rows alone, shape (b, rows seen), do as well.
+        counts: Shape (r,): clusters that show each row; 0 for pseudo-rows, which come last.
         prior: Shape (r,): prior mass of each row; 0 for an observed row.
         boundary: Whether the prior keeps bounds off the boundary. Without it a statistic without any observed
             disagreement gets no bound at all.
@@ -61,12 +62,17 @@ class Weighted:
         return round(float(self.counts.sum()))
 
     @property
+    def seen(self) -> Floats:
+        """Counts of the observed rows."""
+        return self.counts[: int(np.count_nonzero(self.counts))]
+
+    @property
     def boundary(self) -> bool:
         return bool((self.prior > 0).any())
 
     def value(self) -> float:
         """The statistic on the observed data; NaN where undefined."""
-        return float(self.evaluate(self.counts[None, :])[0])
+        return float(self.evaluate(self.seen[None, :])[0])
 
 
 def linear(rows: Floats, statistic: Callable[[Floats], Floats], pseudo: Floats | None, mass: float) -> Weighted:
@@ -85,7 +91,9 @@ def linear(rows: Floats, statistic: Callable[[Floats], Floats], pseudo: Floats |
         unique = np.concatenate([unique, pseudo])
         observed = np.concatenate([observed, np.zeros(len(pseudo))])
         prior = np.concatenate([prior, np.full(len(pseudo), mass)])
-    return Weighted(evaluate=lambda weights: statistic(weights @ unique), counts=observed, prior=prior)
+    return Weighted(
+        evaluate=lambda weights: statistic(weights @ unique[: weights.shape[1]]), counts=observed, prior=prior
+    )
 
 
 def sum_by_cluster(rows: Floats, cluster: NDArray[np.int64]) -> Floats:
@@ -104,22 +112,33 @@ def in_chunks(statistic: Weighted, draw: Callable[[int], Floats], draws: int) ->
 
 def leave_one_out(statistic: Weighted) -> tuple[Floats, Floats]:
     """Values without one cluster of each observed row, and how many clusters show that row."""
-    places = np.flatnonzero(statistic.counts > 0)
-    size = max(1, 4_000_000 // max(1, len(statistic.counts)))
+    counts = statistic.seen
+    size = max(1, 4_000_000 // max(1, len(counts)))
     parts = []
-    for start in range(0, len(places), size):
-        some = places[start : start + size]
-        weights = np.repeat(statistic.counts[None, :], len(some), axis=0)
+    for start in range(0, len(counts), size):
+        some = np.arange(start, min(start + size, len(counts)))
+        weights = np.repeat(counts[None, :], len(some), axis=0)
         weights[np.arange(len(some)), some] -= 1
         parts.append(statistic.evaluate(weights))
-    return np.concatenate(parts), statistic.counts[places]
+    return np.concatenate(parts), counts
 
 
 def bootstrap_values(statistic: Weighted, *, resamples: int, rng: np.random.Generator) -> Floats:
     """Values of the statistic in resamples of whole clusters; NaN where a resample leaves it undefined."""
-    total = statistic.clusters
-    share = statistic.counts / total
-    return in_chunks(statistic, lambda size: rng.multinomial(total, share, size=size).astype(np.float64), resamples)
+    total, counts = statistic.clusters, statistic.seen
+    rows = len(counts)
+    if rows * 12 < total:  # few patterns: one binomial each costs less than one index for every cluster
+        return in_chunks(
+            statistic, lambda size: rng.multinomial(total, counts / total, size=size).astype(np.float64), resamples
+        )
+    pattern = np.repeat(np.arange(rows), counts.astype(np.int64))
+
+    def draw(size: int) -> Floats:
+        picked = pattern[rng.integers(total, size=(size, total), dtype=np.int32)]
+        picked += np.arange(size)[:, None] * rows
+        return np.bincount(picked.ravel(), minlength=size * rows).reshape(size, rows).astype(np.float64)
+
+    return in_chunks(statistic, draw, resamples)
 
 
 def posterior_values(statistic: Weighted, *, draws: int, spread: float, rng: np.random.Generator) -> Floats:
