@@ -53,7 +53,7 @@ def pair_rows(humans: Codes, judge: Codes, categories: int) -> tuple[Floats, Flo
     verdict[np.arange(n), judge] = 1.0
     mixed = counts[:, :, None] * verdict[:, None, :] / m[:, None, None]
     mixed = (mixed + mixed.transpose(0, 2, 1)) / 2
-    return among.reshape(n, -1), mixed.reshape(n, -1)
+    return among.reshape(n, categories**2), mixed.reshape(n, categories**2)
 
 
 def ceiling(
