@@ -21,6 +21,9 @@ _FLAGS = {
     "match_any_order": ("Every expected call was made and no other.", "The calls made are not the calls expected."),
 }
 
+TOLD = (*_COUNTS, *_FLAGS, "error_recovery", "stop_behaviour")
+"""Names of the metrics that `in_words` reads."""
+
 
 def in_words(facts: Mapping[str, MetricResult]) -> list[str]:
     """One line for each fact that helps a judge, in a fixed order; none for a metric without a value."""
