@@ -15,6 +15,7 @@ from judge.engine.verdicts import make_verdict, overflow_verdict
 from judge.errors import ContextOverflow
 from judge.metrics import measure
 from judge.prompt import Prompt, render
+from judge.prompt.facts import TOLD
 from judge.types.reference import Reference
 from judge.types.request import Request
 from judge.types.trajectory import Trajectory
@@ -72,7 +73,7 @@ class Judging:
                 trajectory,
                 count_tokens=connection.count_tokens,
                 reference=reference,
-                facts=measure(trajectory, reference),
+                facts=measure(trajectory, reference, only=None if connection.offline else TOLD),
                 policy=setup.policy,
                 sampling=setup.sampling,
                 context_tokens=connection.context_tokens,

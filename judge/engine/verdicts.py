@@ -42,7 +42,7 @@ def make_verdict(
     whole = overall(rubric, results)
     live = [sample for sample in samples if sample.calls]
     dropped = tuple(dict.fromkeys(name for sample in samples for name in sample.dropped))
-    return Verdict.model_construct(  # of checked parts: a re-run from the cache spends its time here
+    return Verdict(
         trajectory_id=trajectory.id,
         group=trajectory.group,
         rubric=rubric.id,
