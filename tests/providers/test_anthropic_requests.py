@@ -195,7 +195,7 @@ def test_overload_is_tried_again_and_credit_is_not(make_settings: Any, make_requ
 
 
 def test_without_key_and_base_url_nothing_is_sent(make_settings: Any, make_request: Any, run: Any) -> None:
-    with pytest.raises(TerminalError, match="needs an API key.*ANTHROPIC_API_KEY"):
+    with pytest.raises(TerminalError, match=r"needs an API key.*ANTHROPIC_API_KEY"):
         run(ask(connect("anthropic/claude-x", make_settings()), make_request()))
 
 

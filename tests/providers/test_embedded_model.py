@@ -130,7 +130,7 @@ def test_the_real_sdks_judge_through_base_url(
 ) -> None:
     hosts_contacted.clear()
     at = make_settings(providers={judge.partition("/")[0]: {"base_url": server_url + suffix}})
-    (reply,) = run(ask(connect(judge, at), make_request(RUN, max_output_tokens=150, temperature=0.0)))
+    (reply,) = run(ask(connect(judge, at), make_request(RUN, max_output_tokens=80, temperature=0.0)))
     assert reply.status in {"ok", "truncated"}
     assert reply.text
     assert reply.usage.input_tokens > 50

@@ -125,7 +125,10 @@ def test_a_script_of_replies_in_order(tmp_path: Path, make_settings: Any, make_r
         """
         replies:
           - 5
-          - {score: 2, reason: Twice., evidence: [2, {step: 1, quote: hello}], usage: {input_tokens: 7, output_tokens: 3}}
+          - score: 2
+            reason: Twice.
+            evidence: [2, {step: 1, quote: hello}]
+            usage: {input_tokens: 7, output_tokens: 3}
           - {text: "I would say four.", delay: 0.01}
           - {finish: length, text: '{"reason'}
           - {finish: content_filter}

@@ -200,7 +200,7 @@ def test_case_d39_base_url_is_the_only_host_and_needs_no_key(
 
 
 def test_without_key_and_base_url_nothing_is_sent(make_settings: Any, make_request: Any, run: Any) -> None:
-    with pytest.raises(TerminalError, match="needs an API key.*OPENAI_API_KEY"):
+    with pytest.raises(TerminalError, match=r"needs an API key.*OPENAI_API_KEY"):
         run(ask(connect("openai/gpt-4o", make_settings()), make_request()))
 
 
@@ -209,7 +209,7 @@ def test_redirects_are_not_followed(make_settings: Any, make_request: Any, run: 
         LoopbackServer([chat(GOOD)]) as other,
         LoopbackServer([Scripted(307, headers={"location": f"{other.url}/v1/chat/completions"})]) as server,
     ):
-        with pytest.raises(RequestRefused, match="307.*Redirects are not followed"):
+        with pytest.raises(RequestRefused, match=r"307.*Redirects are not followed"):
             run(ask(judge_at(server, make_settings), make_request()))
         assert other.requests == []
 

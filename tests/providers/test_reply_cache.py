@@ -280,5 +280,5 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
     from judge.errors import ConfigError
 
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    with pytest.raises(ConfigError, match="cache folder.*JUDGE_CACHE_DIR"):
+    with pytest.raises(ConfigError, match=r"cache folder.*JUDGE_CACHE_DIR"):
         TextCache(tmp_path / "file" / "inside")
