@@ -11,12 +11,14 @@ import os
 import sys
 from collections.abc import Sequence
 
-import click
 import typer
 
 from judge.cli import cache, config, convert, demo, doctor, metrics, models, rubrics, score, sets, show
 from judge.cli.output import note, printable
 from judge.errors import JudgeError
+
+# Newer typer carries a click of its own, older ones use the package: this is the base of both kinds of usage error.
+ClickException: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 app = typer.Typer(
     name="judge",
@@ -59,13 +61,14 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = app(args=list(arguments), standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except click.exceptions.Exit as stop:
+    except typer.Exit as stop:
         return int(stop.exit_code)
-    except click.exceptions.Abort:
+    except typer.Abort:
         note("Stopped.")
         return 130
-    except click.ClickException as error:
-        _show("usage_error", error.format_message(), _usage_hint(error), as_json)
+    except ClickException as error:
+        message = getattr(error, "format_message", error.__str__)()
+        _show("usage_error", str(message), _usage_hint(error), as_json)
         return 2
     except JudgeError as error:
         _show(error.kind, error.message, error.hint, as_json)
@@ -88,7 +91,7 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
-def _usage_hint(error: click.ClickException) -> str:
+def _usage_hint(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "judge"
     return f"See `{path} --help`."

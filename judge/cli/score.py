@@ -41,14 +41,25 @@ def score(
         bool, typer.Option("--dry-run", help="Print the number of calls, tokens and the cost; send nothing.")
     ] = False,
     base_url: options.BaseUrl = None,
-    temperature: Annotated[float | None, typer.Option("--temperature", min=0.0)] = None,
-    top_p: Annotated[float | None, typer.Option("--top-p", min=0.0, max=1.0)] = None,
-    seed: Annotated[int | None, typer.Option("--seed")] = None,
-    max_output_tokens: Annotated[int | None, typer.Option("--max-output-tokens", min=16)] = None,
-    thinking_tokens: Annotated[int | None, typer.Option("--thinking-tokens", min=0)] = None,
-    reasoning_effort: Annotated[str | None, typer.Option("--reasoning-effort")] = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option("--temperature", min=0.0, help="Sampling temperature; the provider's own by default."),
+    ] = None,
+    top_p: Annotated[float | None, typer.Option("--top-p", min=0.0, max=1.0, help="Nucleus sampling share.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed, where the provider has one.")] = None,
+    max_output_tokens: Annotated[
+        int | None, typer.Option("--max-output-tokens", min=16, help="Longest reply, in tokens.")
+    ] = None,
+    thinking_tokens: Annotated[
+        int | None, typer.Option("--thinking-tokens", min=0, help="Budget for hidden reasoning (Anthropic).")
+    ] = None,
+    reasoning_effort: Annotated[
+        str | None, typer.Option("--reasoning-effort", help="Effort of a reasoning model, e.g. low.")
+    ] = None,
     logprobs: Annotated[bool, typer.Option("--logprobs", help="Ask for token probabilities.")] = False,
-    concurrency: Annotated[int | None, typer.Option("--concurrency", "-c", min=1)] = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", "-c", min=1, help="Trajectories under way at once.")
+    ] = None,
     max_usd: Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")] = None,
     min_coverage: Annotated[
         float | None, typer.Option("--min-coverage", min=0.0, max=1.0, help="Least share that must be scored (exit 1).")

@@ -151,7 +151,7 @@ class Criterion(Record):
     gate: bool = False
     gate_min: float | None = None
     applies_when: str | None = None
-    evidence: EvidenceRule = "required"
+    evidence: EvidenceRule = "optional"
     cite: str = ""
 
     @model_validator(mode="after")

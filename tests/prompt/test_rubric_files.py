@@ -230,7 +230,7 @@ def test_lint_adds_weights_up_exactly(weights: tuple[str, str], found: bool) -> 
 
 
 def test_a_gate_in_a_diagnostic_rubric_is_found() -> None:
-    text = "diagnostic: true\n" + GOOD + "    gate: true\n"
+    text = "diagnostic: true\n" + GOOD + "    gate: true\n    evidence: required\n"
     assert [finding.code for finding in lint_text(text)] == ["diagnostic-gate"]
 
 
