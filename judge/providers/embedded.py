@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 from judge.errors import ConfigError, MissingExtra
 
 MOST_THREADS = 4
-PROMPT_CACHE_MIB = 256
+PROMPT_CACHE_MIB = 1024
+"""Room for the prefixes of about six long trajectories (23 KB a token), so that samples asked in turns still share."""
 QUIET = -1
 
 
