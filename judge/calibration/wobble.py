@@ -6,8 +6,9 @@ repeats itself perfectly may be perfectly wrong: wobble bounds trust from above 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from itertools import combinations
+from collections.abc import Hashable, Iterator, Sequence
+from functools import cache
+from math import comb
 from typing import ClassVar
 
 import numpy as np
@@ -24,7 +25,6 @@ from judge.types.record import Record
 
 VOTES = (1, 3, 5)
 MOST_VOTES = 51
-MOST_SUBSETS = 20_000
 
 
 class ItemWobble(Record):
@@ -163,6 +163,8 @@ def vote_stability(scores: Floats, votes: int) -> VoteStability:
     there = ~np.isnan(scores)
     if not len(scores):
         return VoteStability(votes=votes, changes=None, method="none", reason="no item has two scores")
+    if votes % 2 == 0:
+        return VoteStability(votes=votes, changes=None, method="none", reason="an even panel may tie: take an odd one")
     fewest = int(there.sum(1).min())
     if fewest >= 2 * votes:
         rows = [row[~np.isnan(row)] for row in scores]
@@ -181,8 +183,6 @@ def vote_stability(scores: Floats, votes: int) -> VoteStability:
         )
     if len(levels) < 2:
         return VoteStability(votes=votes, changes=None, method="none", reason="all scores are equal: nothing to model")
-    if votes % 2 == 0:
-        return VoteStability(votes=votes, changes=None, method="none", reason="an even panel may tie: take an odd one")
     ones = np.where(there, scores == levels[1], False).sum(1).astype(np.float64)
     return VoteStability(
         votes=votes, changes=_modelled_changes(ones, there.sum(1).astype(np.float64), votes), method="beta-binomial"
@@ -190,22 +190,36 @@ def vote_stability(scores: Floats, votes: int) -> VoteStability:
 
 
 def _disjoint_changes(row: Floats, votes: int) -> float:
-    """Chance that two disjoint panels of one item's repeats differ in their median."""
-    places = range(len(row))
-    panels = list(combinations(places, votes))[:MOST_SUBSETS]
-    medians = {panel: float(np.median(row[list(panel)])) for panel in panels}
-    differ = total = 0
-    for panel in panels:
-        rest = [place for place in places if place not in panel]
-        for other in combinations(rest, votes):
-            median = medians.get(other)
-            if median is None:
-                continue
-            total += 1
-            differ += median != medians[panel]
-            if total >= MOST_SUBSETS:
-                return differ / total
-    return differ / total
+    """Chance that two disjoint panels of one item's repeats, drawn at random, differ in their median. Exact."""
+    counts = np.unique(row, return_counts=True)[1]
+    same, below = 0.0, 0
+    for count in counts.tolist():
+        same += _both_medians(below, count, len(row) - below - count, votes)
+        below += count
+    return 1 - same
+
+
+@cache
+def _both_medians(below: int, equal: int, above: int, votes: int) -> float:
+    """Chance that two disjoint panels of an odd number of votes both have a given value as median.
+
+    A panel has it when at most half of its votes lie below and at most half above.
+    """
+    half = votes // 2
+
+    def panels(low: int, level: int, high: int) -> Iterator[tuple[int, int, int, float]]:
+        total = comb(low + level + high, votes)
+        for taken_low in range(min(low, half) + 1):
+            for taken_high in range(min(high, half) + 1):
+                taken = votes - taken_low - taken_high
+                if taken <= level:
+                    ways = comb(low, taken_low) * comb(level, taken) * comb(high, taken_high)
+                    yield taken_low, taken, taken_high, ways / total
+
+    return sum(
+        chance * sum(other[3] for other in panels(below - low, equal - level, above - high))
+        for low, level, high, chance in panels(below, equal, above)
+    )
 
 
 def _modelled_changes(ones: Floats, repeats: Floats, votes: int) -> float:
