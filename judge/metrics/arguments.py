@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from judge.errors import UsageError
-from judge.metrics.json_equality import call_key, decoded, json_equal, json_key
+from judge.types.json_equality import call_key, decoded, json_equal, json_key
 from judge.types.reference import ExpectedCall
 from judge.types.trajectory import ToolCall
 

@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Hashable, Sequence
 
 from judge.metrics.arguments import EXACT, Modes, by_key, fits
-from judge.metrics.json_equality import call_key, json_key
+from judge.types.json_equality import call_key, json_key
 from judge.types.reference import ExpectedCall
 from judge.types.trajectory import ToolCall
 

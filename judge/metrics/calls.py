@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from judge.metrics.json_equality import call_key
+from judge.types.json_equality import call_key
 from judge.types.reference import ExpectedCall, Reference
 from judge.types.trajectory import Final, Message, Step, ToolCall, ToolResult, Trajectory
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from judge.metrics.assignment import assign
 from judge.metrics.calls import Calls, expected_calls, keys, turns
-from judge.metrics.json_equality import json_key
 from judge.metrics.matching import NO_REFERENCE
 from judge.metrics.metric import Measured, absent, metric
 from judge.metrics.subsequence import common_length, common_pairs
+from judge.types.json_equality import json_key
 from judge.types.reference import ExpectedCall
 
 

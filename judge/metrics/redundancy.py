@@ -7,9 +7,9 @@ from collections import defaultdict
 from typing import Any
 
 from judge.metrics.calls import Calls, keys
-from judge.metrics.json_equality import decoded
 from judge.metrics.metric import Measured, metric
 from judge.metrics.word_overlap import earliest_similar
+from judge.types.json_equality import decoded
 from judge.types.trajectory import ToolCall
 
 _WORD = re.compile(r"\w+")

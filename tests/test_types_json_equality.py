@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.metrics.json_equality import arguments_equal, call_key, json_equal, json_key
 from judge.types import ToolCall
+from judge.types.json_equality import arguments_equal, call_key, json_equal, json_key
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
