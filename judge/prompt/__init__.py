@@ -1,6 +1,6 @@
 """Rubric and trajectory → prompt; reply → votes."""
 
-from judge.prompt.document import Finding
+from judge.document import Finding
 from judge.prompt.library import RubricWarning, lint_rubric, load_rubric, new_rubric, rubric_names, rubric_path
 from judge.prompt.parse import PARSER_VERSION, parse
 from judge.prompt.render import Prompt, render

@@ -7,10 +7,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from judge import registry
+from judge.document import Finding, read_text
 from judge.errors import RubricError
-from judge.prompt.document import Finding
 from judge.prompt.lint import examine, lint_text
-from judge.prompt.reading import read_rubric, read_text
+from judge.prompt.reading import read_rubric
 from judge.types.rubric import Rubric
 
 
@@ -52,7 +52,7 @@ def load_rubric(name_or_path: str | Path) -> Rubric:
         RubricWarning: The text speaks of another scale, or the weights do not add up.
     """
     path = rubric_path(name_or_path)
-    rubric, document = read_rubric(read_text(path))
+    rubric, document = read_rubric(read_text(path, "rubric", RubricError))
     errors = [finding for finding in document.findings if finding.severity == "error"]
     if errors or rubric is None:
         first = min(errors, key=lambda finding: finding.line)
@@ -75,7 +75,7 @@ def lint_rubric(name_or_path: str | Path) -> tuple[Finding, ...]:
         UnknownName, RubricError: There is no such rubric, or its file cannot be read as text. Faults inside the
             file are findings and not errors.
     """
-    return lint_text(read_text(rubric_path(name_or_path)))
+    return lint_text(read_text(rubric_path(name_or_path), "rubric", RubricError))
 
 
 def new_rubric(rubric_id: str) -> str:

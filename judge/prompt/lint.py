@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 
-from judge.prompt.document import Document, Finding, Path_
+from judge.document import Document, Finding, Path_
 from judge.prompt.reading import read_rubric
 from judge.prompt.wording import asks_twice, is_adjectives_only, out_of, overlap, ranges_in
 from judge.types.rubric import BinaryScale, Criterion, LevelScale, Rubric

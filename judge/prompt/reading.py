@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from jinja2 import TemplateSyntaxError
 from pydantic import ValidationError
 
+from judge.document import Document, Form, Path_, ScalarKind, read_document
 from judge.errors import RubricError
-from judge.prompt.document import Document, read_document
 from judge.prompt.rubric_text import VARIABLES, frame, undefined_names
-from judge.types.rubric import Rubric
+from judge.types.rubric import Criterion, Level, RangeScale, Rubric, ViewSettings
 
-_MOST_BYTES = 1_000_000
+_BOOLEANS = frozenset({"gate", "policy", "diagnostic", "reasoning", "system"})
+_NUMBERS = frozenset({"weight", "gate_min", "value", "min", "max", "step", "result_chars"})
+
+
+def _keys(path: Path_) -> tuple[str, ...] | None:
+    if path == ():
+        return tuple(Rubric.model_fields)
+    if path == ("view",):
+        return tuple(ViewSettings.model_fields)
+    if path[0] == "criteria":
+        if len(path) == 2:
+            return tuple(Criterion.model_fields)
+        if path[2] == "scale":
+            if len(path) == 3:
+                return (*RangeScale.model_fields, "levels")
+            return tuple(Level.model_fields)
+    return None
+
+
+def _kind(path: Path_) -> ScalarKind:
+    key = path[-1] if path else ""
+    return "boolean" if key in _BOOLEANS else "number" if key in _NUMBERS else "text"
+
+
+FORM = Form("A rubric is a YAML mapping with the keys id, version, title, intent, criteria.", _keys, _kind)
+"""What a rubric file looks like."""
 
 
 def read_rubric(text: str) -> tuple[Rubric | None, Document]:
     """A rubric and the file it stands in; None with at least one error among the findings where it does not load."""
-    document = read_document(text)
+    document = read_document(text, FORM)
     if document.data is None or document.findings:
         return None, document
     try:
@@ -33,25 +56,6 @@ def read_rubric(text: str) -> tuple[Rubric | None, Document]:
         return None, document
     _check_template(document, rubric)
     return (None if document.findings else rubric), document
-
-
-def read_text(path: Path) -> str:
-    """The text of a rubric file.
-
-    Raises:
-        RubricError: It cannot be read, is too large or is not UTF-8.
-    """
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise RubricError(f"{path} cannot be read: {error.strerror}.") from None
-    if len(raw) > _MOST_BYTES:
-        raise RubricError(f"{path} has {len(raw):,} bytes; a rubric has at most {_MOST_BYTES:,}.")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise RubricError(f"{path}:{line}: not UTF-8 text.", hint="Save the file as UTF-8.") from None
 
 
 def _check_template(document: Document, rubric: Rubric) -> None:

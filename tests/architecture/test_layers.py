@@ -14,7 +14,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("cli", "server"),
     ("engine", "store", "report"),
     ("importers", "metrics", "policy", "prompt", "providers", "voting", "calibration"),
-    ("protocols", "registry", "config"),
+    ("protocols", "registry", "config", "document"),
     ("types",),
     ("errors",),
 )
