@@ -1,6 +1,6 @@
 """Full-size simulations behind docs/methods.md: how often a bound trusts a bad judge, how often an interval covers.
 
-    python bench/false_trust.py [--sims 2000] [--only kappa,clusters,ordinal,many,shares,rates] [--seed 1]
+    python bench/false_trust.py [--sims 2000] [--seed 1] [--only kappa,clusters,ordinal,many,shares,rates,...]
 
 Prints one row a cell and how it stands to its limit: false trust at most 1.3 times the nominal rate for independent
 items and with 40 tasks or more, 1.7 times with fewer; coverage within .02 of nominal. Exit status 1 if a cell is
@@ -29,6 +29,7 @@ from judge.calibration.simulation import (
     TRUTH_SIZE,
     Cell,
     clustered_kappa,
+    clustered_rates,
     false_trust_cell,
     independent_kappa,
     many_raters,
@@ -83,6 +84,7 @@ GRIDS: dict[str, Callable[[int, np.random.Generator], Iterator[Cell]]] = {
     "many": many_raters,
     "shares": shares,
     "rates": rates,
+    "clustered-rates": clustered_rates,
 }
 COMPARISONS = {"rejected": rejected}
 

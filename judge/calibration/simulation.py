@@ -332,3 +332,42 @@ def rates(
             undefined=missing,
             sims=sims - missing,
         )
+
+
+def clustered_rates(
+    sims: int,
+    rng: np.random.Generator,
+    *,
+    sizes: Sequence[tuple[int, int, int]] = ((20, 10, 4), (40, 5, 2), (40, 10, 5), (80, 5, 2)),
+) -> Iterator[Cell]:
+    """Coverage of the corrected pass rate where runs share tasks; of each task the first few runs are labelled.
+
+    Such labels are a random sample of each task's runs, and so sound for both methods.
+    """
+    truth = 0.6  # mean of Beta(1.2, .8)
+    designs: tuple[Literal["random", "class_balanced"], ...] = ("random", "class_balanced")
+    for clusters, size, labelled in sizes:
+        tasks = np.repeat(np.arange(clusters), size)
+        for design in designs:
+            inside, widths, missing = 0, [], 0
+            for _ in range(sims):
+                people, said = _with_errors(rng.beta(0.5, 3.0, clusters), clusters, size, rng)
+                labels = np.where(np.tile(np.arange(size), clusters) < labelled, people.astype(np.float64), np.nan)
+                found = pass_rate(
+                    said.astype(np.float64), labels, design=design, groups=tasks.tolist(), rng=rng, draws=DRAWS
+                ).corrected
+                if found.low is None or found.high is None:
+                    missing += 1
+                    continue
+                inside += found.low <= truth <= found.high
+                widths.append(found.high - found.low)
+            yield Cell(
+                name=f"rate {clusters}x{size}, {labelled} labelled, {design}",
+                kind="coverage",
+                rate=inside / max(1, sims - missing),
+                nominal=0.95,
+                limit=0.02,
+                mean=float(np.mean(widths)) if widths else None,
+                undefined=missing,
+                sims=sims - missing,
+            )
