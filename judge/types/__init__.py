@@ -1,5 +1,6 @@
 """Pure frozen values: every arrow of the flow takes and returns these."""
 
+from judge.types.estimate import Statistic
 from judge.types.label import Label
 from judge.types.metric import Check, MetricResult
 from judge.types.record import Record, canonical_json, fingerprint
@@ -94,6 +95,7 @@ __all__ = [
     "Sampling",
     "Scale",
     "Source",
+    "Statistic",
     "Step",
     "StepError",
     "Subject",
