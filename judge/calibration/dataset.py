@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from judge.calibration.observations import Observation, Scales
 from judge.errors import LabelError, TooFewLabels
@@ -25,6 +26,7 @@ class Dataset:
         groups: Task of each item; the item itself where none is known.
         left_out: Why how many items or rows are not here.
         kinds: Kinds of rater that stand behind the labels.
+        scores: The judge's own score behind a verdict that was cut at a pass mark, on `score_scale`; else empty.
     """
 
     judge: str
@@ -42,6 +44,13 @@ class Dataset:
     kinds: tuple[str, ...] = ()
     probabilities: tuple[float | None, ...] = ()
     splits: tuple[str, ...] = ()
+    scores: tuple[float | None, ...] = ()
+    score_scale: Scales | None = None
+
+    @property
+    def score_domain(self) -> tuple[float, ...] | None:
+        """Every value of the scale that the judge itself answered on."""
+        return levels(self.score_scale or self.scale)
 
     @property
     def domain(self) -> tuple[float, ...] | None:
@@ -51,25 +60,16 @@ class Dataset:
     def part(self, keep: Sequence[bool]) -> Dataset:
         """The items where `keep` is true."""
 
-        def cut(values: Sequence[object]) -> tuple[object, ...]:
+        def cut(values: Sequence[Any]) -> tuple[Any, ...]:
             return tuple(value for value, kept in zip(values, keep, strict=True) if kept)
 
-        return Dataset(
-            judge=self.judge,
-            criterion=self.criterion,
-            scale=self.scale,
-            items=cut(self.items),  # type: ignore[arg-type]
-            labels=cut(self.labels),  # type: ignore[arg-type]
-            raters={name: cut(values) for name, values in self.raters.items()},  # type: ignore[misc]
-            verdicts=cut(self.verdicts),  # type: ignore[arg-type]
-            failures=cut(self.failures),  # type: ignore[arg-type]
-            repeats=tuple(cut(sample) for sample in self.repeats),  # type: ignore[misc]
-            groups=cut(self.groups),  # type: ignore[arg-type]
-            slices={name: cut(values) for name, values in self.slices.items()},  # type: ignore[misc]
-            left_out=self.left_out,
-            kinds=self.kinds,
-            probabilities=cut(self.probabilities) if self.probabilities else (),  # type: ignore[arg-type]
-            splits=cut(self.splits) if self.splits else (),  # type: ignore[arg-type]
+        per_item = ("items", "labels", "verdicts", "failures", "groups", "probabilities", "splits", "scores")
+        return replace(
+            self,
+            **{name: cut(values) for name in per_item if (values := getattr(self, name))},
+            raters={name: cut(values) for name, values in self.raters.items()},
+            repeats=tuple(cut(sample) for sample in self.repeats),
+            slices={name: cut(values) for name, values in self.slices.items()},
         )
 
 
@@ -98,6 +98,7 @@ def join(
     criterion: str,
     scale: Scales,
     vote: Vote,
+    judged_by: str | None = None,
     split: str | None = None,
     left_out: Mapping[str, int] | None = None,
 ) -> Dataset:
@@ -105,6 +106,9 @@ def join(
 
     The consensus of several raters is the rater named "adjudicated" where there is one, else `vote` of
     their values; a tie leaves the item out, counted. A verdict that failed stays, as failed.
+
+    Args:
+        judged_by: Criterion of the verdicts, where it is not the labels' own; see `cut_at`.
 
     Raises:
         LabelError: A rater labelled an item twice.
@@ -123,7 +127,7 @@ def join(
             given[label.item][label.source] = label
     said: dict[str, dict[int, Observation]] = defaultdict(dict)
     for verdict in verdicts:
-        if verdict.source == judge and verdict.criterion == criterion:
+        if verdict.source == judge and verdict.criterion == (judged_by or criterion):
             said[verdict.item][verdict.sample] = verdict
     counts["verdict without a label"] += sum(item not in given for item in said)
     kept: list[tuple[str, float, Observation]] = []
@@ -171,6 +175,21 @@ def join(
         kinds=tuple(sorted({label.rater_kind or "unstated" for by in given.values() for label in by.values()})),
         probabilities=tuple(label.probability for _, _, label in kept),
         splits=tuple(label.split or "" for _, _, label in kept),
+    )
+
+
+def cut_at(data: Dataset, mark: float, score_scale: Scales) -> Dataset:
+    """The data with each score of the judge turned into passed (1) or failed (0) at `mark`; the scores are kept."""
+
+    def passed(score: float | None) -> float | None:
+        return None if score is None else float(score >= mark)
+
+    return replace(
+        data,
+        verdicts=tuple(passed(score) for score in data.verdicts),
+        repeats=tuple(tuple(passed(score) for score in sample) for sample in data.repeats),
+        scores=data.verdicts,
+        score_scale=score_scale,
     )
 
 

@@ -6,11 +6,17 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from judge.calibration.alternative_annotator import AlternativeAnnotatorTest
+from judge.calibration.correction import PassRate
+from judge.calibration.forecast import GateForecast
+from judge.calibration.pass_mark import BandReport, ReviewBand
+from judge.calibration.rank_stability import RankStability
+from judge.calibration.wobble import Wobble
 from judge.types.estimate import Statistic
 from judge.types.record import Record
 
 
-class Confusion(Record):
+class CountTable(Record):
     """Counts of (people, judge) pairs; rows are people's values, columns the judge's, worst first."""
 
     names: tuple[str, ...]
@@ -46,72 +52,30 @@ class MetricAgreement(Record):
     disagreements: tuple[str, ...] = ()
 
 
-class Wobble(Record):
-    """Variation of one judge on frozen input.
+class WobbleReport(Record):
+    """Variation of one judge on frozen input, of one cause.
 
     Attributes:
-        repeats: Samples an item.
-        flip_rate: Share of pairs of single samples of one item whose verdict differs.
-        flips_by_votes: Number of votes to the share of items whose verdict would change on a re-run.
-        votes_needed: Least odd number of votes that reaches `target`; None when none up to the limit does.
-        upper_bound_note: Agreement of a judge with itself bounds trust from above; it proves nothing.
+        ranges: Highest minus lowest score of a run's repeats, as text, to how many runs.
+        target: Flip rate that `found.votes_needed` is for.
+        usd_per_verdict: Price of that many votes; None where it is not known.
     """
 
     omit_none: ClassVar[bool] = False
 
-    repeats: int = Field(ge=0)
-    items: int = Field(ge=0)
-    cause: Literal["sampling", "prompt", "criteria_order", "model_change", "unknown"] = "sampling"
-    flip_rate: Statistic
-    icc: Statistic
-    alpha: Statistic
-    mean_sd: Statistic
-    equal_share: Statistic
-    wide_share: Statistic
+    cause: Literal["sampling", "prompt", "criteria_order", "model_change"] = "sampling"
+    found: Wobble
+    n_items: int = Field(ge=0)
     ranges: dict[str, int] = {}
-    flips_by_votes: dict[str, float] = {}
-    votes_needed: int | None = None
     target: float = 0.02
     usd_per_verdict: float | None = None
 
 
-class AgentRank(Record):
-    """Where one agent stands in the judge's ranking, with its interval over resampled tasks."""
+class Automation(Record):
+    """A pass mark and a review band, chosen on dev labels by the user's costs and reported on test."""
 
-    name: str
-    mean: float
-    rank: float
-    low: float
-    high: float
-    n: int = Field(ge=1)
-
-
-class RankStability(Record):
-    """How far the ranking of agents depends on chance."""
-
-    omit_none: ClassVar[bool] = False
-
-    agents: tuple[AgentRank, ...]
-    tau: Statistic
-    concordance: Statistic
-    top_stays: Statistic
-    swaps: dict[str, float] = {}
-
-
-class PassRate(Record):
-    """What the judge's pass rate really means.
-
-    Attributes:
-        raw: Share that the judge passed: not an estimate of the true rate.
-        labels_only: From the labels alone.
-        corrected: Corrected for the judge's errors; null with a reason where the design allows none.
-    """
-
-    design: str
-    raw: Statistic
-    labels_only: Statistic
-    corrected: Statistic
-    method: str = ""
+    band: ReviewBand
+    on_test: BandReport
 
 
 class Disagreement(Record):
@@ -129,16 +93,37 @@ class Disagreement(Record):
     view: str = ""
 
 
+class RubricHealth(Record):
+    """Whether the judge uses the scale.
+
+    Attributes:
+        saturation: Share of runs at the top of the scale.
+        values_used: Distinct scores given, of `values_legal`; None for a scale without levels.
+        constant: Whether every run got the same score: then the criterion tells nothing apart.
+        contradictions: Ids of runs at the top whose reason speaks of a fault, or at the bottom whose reason speaks
+            of none; to be read by a person, never corrected by us.
+    """
+
+    omit_none: ClassVar[bool] = False
+
+    saturation: float | None
+    values_used: int
+    values_legal: int | None
+    constant: bool
+    contradictions: tuple[str, ...] = ()
+
+
 class CalibrationReport(Record):
     """Everything that was measured of one judge on one criterion, for the runs of one label set.
 
     Attributes:
         sentences: What it means, in plain words, most important first.
-        cut: Lowest label that counts as passed, and lowest score of the judge that does.
+        cut: Lowest value that counts as passed; None for a scale that is not cut.
         statistics: Name to statistic: agreement, discrimination, shift.
         baselines: What a judge that does not look would reach, by name and statistic.
         left_out: Why how many rows are not in the numbers.
-        failures: Cause to how many verdicts have no score; they count as wrong in TPR and TNR.
+        failures: Cause to how many verdicts have no score; they count as wrong in agreement, TPR and TNR.
+        reliability: For each score (score, share that people passed, low, high, n).
     """
 
     omit_none: ClassVar[bool] = False
@@ -156,22 +141,24 @@ class CalibrationReport(Record):
     label_counts: dict[str, int] = {}
     left_out: dict[str, int] = {}
     failures: dict[str, int] = {}
-    cut: tuple[float, float] | None = None
+    cut: float | None = None
     sentences: tuple[str, ...] = ()
-    confusion: Confusion | None = None
-    levels: Confusion | None = None
+    confusion: CountTable | None = None
+    levels: CountTable | None = None
     statistics: dict[str, Statistic] = {}
     baselines: dict[str, dict[str, float | None]] = {}
     ceiling: dict[str, Statistic] = {}
-    alternative_annotator: dict[str, Any] | None = None
+    labels_usable: bool | None = None
+    alternative_annotator: AlternativeAnnotatorTest | None = None
     metrics: tuple[MetricAgreement, ...] = ()
-    wobble: Wobble | None = None
+    wobble: tuple[WobbleReport, ...] = ()
     ranking: RankStability | None = None
     pass_rate: PassRate | None = None
     reliability: tuple[tuple[float, float, float, float, int], ...] = ()
-    decision_rule: dict[str, Any] | None = None
-    health: dict[str, Any] = {}
-    forecast: dict[str, Any] | None = None
+    automation: Automation | None = None
+    health: RubricHealth | None = None
+    forecast: GateForecast | None = None
     slices: tuple[SliceResult, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
     fingerprints: dict[str, str] = {}
+    detail: dict[str, Any] = {}
