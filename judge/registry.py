@@ -1,6 +1,6 @@
 """Names to objects, lazily: built in as "module:attribute", or from an installed package's entry points.
 
-Entry point groups: ``judge.providers``, ``judge.importers``, ``judge.metrics``.
+Entry point groups: ``judge.providers``, ``judge.importers``, ``judge.metrics``, ``judge.checks``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from judge.errors import UnknownName
 
-Kind = Literal["providers", "importers", "metrics"]
+Kind = Literal["providers", "importers", "metrics", "checks"]
 
 BUILT_IN: dict[Kind, dict[str, str]] = {
     # prefix of a judge's name → function (model, settings) → Provider
@@ -65,6 +65,8 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "call_order_f1": "judge.metrics.overlap:call_order_f1",
         "reference_overlap": "judge.metrics.reference:reference_overlap",
     },
+    # name of a custom check → function (trajectory, params) → Finding; all come from entry points or `register`
+    "checks": {},
 }
 
 
