@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from judge.importers import logs
 from judge.importers.builder import StepBuilder
 from judge.importers.content import plain_text
 from judge.importers.dialects import anthropic_messages, atif, calls, openai_messages
@@ -56,7 +57,25 @@ class Runs:
                 key = string(own) or key
             open_runs.setdefault(key, []).append((locator, record))
         for name, run in open_runs.items():
-            yield self._items_run(name, run, None, _span([locator for locator, _ in run]))
+            place = _span([locator for locator, _ in run])
+            log = self._log_format([item for _, item in run])
+            if log is not None:
+                yield from self._logs(place, log, [item for _, item in run])
+            else:
+                yield self._items_run(name, run, None, place)
+
+    def _log_format(self, items: Sequence[Any]) -> str | None:
+        """The format with a reader of its own that most of the first records are in, if they are in one."""
+        claims = [claim.format for claim in map(self._claim, items[:60]) if claim is not None]
+        best = max(set(claims), key=claims.count, default=None)
+        return best if best in logs.READERS else None
+
+    def _logs(self, locator: str, format: str, record: Any) -> Iterator[Trajectory]:
+        for log in logs.READERS[format](record):
+            place = log.place if log.place and locator == WHOLE else f"{locator} {log.place}".strip()
+            made = self._made(log.builder, log.envelope, format, place, log.final, log.outcome)
+            changed = {"agents": log.agents or made.agents, "usage": log.usage}
+            yield made.model_copy(update=changed) if log.agents or log.usage else made
 
     def _claim(self, record: Any) -> Claim | None:
         claims = classify(record, self._words.names, self._words.run)
@@ -70,7 +89,9 @@ class Runs:
                 yield from self._run(place, item, claim)
 
     def _run(self, locator: str, record: Any, claim: Claim) -> Iterator[Trajectory]:
-        if claim.layout == "runs" and claim.key is not None:
+        if claim.format in logs.READERS and claim.layout in ("run", "list"):
+            yield from self._logs(locator, claim.format, record)
+        elif claim.layout == "runs" and claim.key is not None:
             around = {name: value for name, value in record.items() if name != claim.key}
             for run in self._inner_runs(claim.key if locator == WHOLE else f"{locator}.{claim.key}", record[claim.key]):
                 yield run.model_copy(update={"meta": {**run.meta, "around": around}}) if around else run

@@ -14,11 +14,22 @@ from judge.types.trajectory import Trajectory
 
 
 class Format:
-    """The Importer of one built-in format."""
+    """The Importer of one built-in format.
 
-    def __init__(self, name: str, title: str) -> None:
+    Attributes:
+        versions: Versions whose files were seen, in words.
+        reads: What is read, in words.
+        unknowable: What cannot be known from the format, e.g. "whether a call failed".
+    """
+
+    def __init__(
+        self, name: str, title: str, *, versions: str = "", reads: str = "", unknowable: tuple[str, ...] = ()
+    ) -> None:
         self.name = name
         self.title = title
+        self.versions = versions
+        self.reads = reads
+        self.unknowable = unknowable
 
     def sniff(self, head: Head, words: Vocabulary | None = None) -> Candidate | None:
         """This format's claim on a file, or None. With a mapping, its names count too."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from judge.importers import logs
 from judge.importers.dialects import anthropic_messages, calls
 from judge.importers.dialects.names import Names
 from judge.importers.dialects.stream import is_delta
@@ -101,6 +102,9 @@ def _of_object(record: dict[str, Any], names: Names, keys: RunKeys) -> list[Clai
     version = record.get("schema_version")
     if isinstance(version, str) and version.startswith("ATIF-v") and "steps" in record:
         return [Claim("atif", 100, "run", f"schema_version {version!r}")]
+    seen = logs.look(record)
+    if seen is not None:
+        return [Claim(seen.format, seen.score, seen.layout, seen.evidence)]
     kind = record.get("object")
     if isinstance(kind, str) and kind.startswith("chat.completion"):
         layout: Layout = "item" if kind.endswith(".chunk") else "run"
@@ -216,6 +220,9 @@ def item_claims(item: Any, names: Names) -> list[Claim]:
     """What one item of a run may be, best first."""
     if not isinstance(item, dict):
         return []
+    seen = logs.look(item)
+    if seen is not None and seen.layout == "item":
+        return [Claim(seen.format, seen.score, "item", seen.evidence)]
     role = item.get("role")
     if isinstance(role, str) and ("content" in item or "tool_calls" in item or "function_call" in item):
         return [_message(item, role)]
