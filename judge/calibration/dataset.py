@@ -12,6 +12,8 @@ from judge.errors import LabelError, TooFewLabels
 
 Vote = Callable[[Sequence[float]], float | None]
 """Turns the valid scores of one item's repeats into its verdict, None for a tie."""
+Panel = Callable[[Sequence[float | None]], int]
+"""How many of an item's samples (values in order, None where failed) make its verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ def join(
     scale: Scales,
     vote: Vote,
     judged_by: str | None = None,
+    panel: Panel | None = None,
     split: str | None = None,
     left_out: Mapping[str, int] | None = None,
 ) -> Dataset:
@@ -109,6 +112,7 @@ def join(
 
     Args:
         judged_by: Criterion of the verdicts, where it is not the labels' own; see `cut_at`.
+        panel: Leaves samples out of the verdict that were drawn only to see the wobble; None takes all.
 
     Raises:
         LabelError: A rater labelled an item twice.
@@ -150,7 +154,7 @@ def join(
     samples = sorted({index for by_sample in said.values() for index in by_sample})
     verdict_values, failures = [], []
     for item, _, _ in kept:
-        value, failure = _voted(said[item], vote)
+        value, failure = _voted(said[item], vote, panel)
         verdict_values.append(value)
         failures.append(failure)
     slices = sorted({name for _, _, label in kept for name in label.slices})
@@ -205,7 +209,10 @@ def _consensus(by_rater: Mapping[str, Observation], vote: Vote) -> tuple[float |
     return consensus, "" if consensus is not None else "raters tie and nobody adjudicated"
 
 
-def _voted(by_sample: Mapping[int, Observation], vote: Vote) -> tuple[float | None, str | None]:
+def _voted(by_sample: Mapping[int, Observation], vote: Vote, panel: Panel | None) -> tuple[float | None, str | None]:
+    if panel is not None:
+        size = panel([by_sample[k].value for k in sorted(by_sample)])
+        by_sample = {k: by_sample[k] for k in sorted(by_sample)[:size]}
     values = [o.value for o in by_sample.values() if o.value is not None]
     if not values:
         return None, next((o.failed for o in by_sample.values() if o.failed), "not applicable")

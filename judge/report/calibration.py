@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from judge.calibration.findings import CalibrationReport, CountTable, WobbleReport
 from judge.report.numbers import number
-from judge.types.calibration_report import CalibrationReport, Confusion, Wobble
-from judge.types.certificate import Certificate, Claim
+from judge.types.certificate import Certificate
 from judge.types.estimate import Statistic
 
 DECISION_WORDS = {
@@ -35,41 +35,42 @@ def decimals(value: float) -> str:
     return text.replace("0.", ".", 1) if abs(value) < 1 else text
 
 
-def calibration_text(report: CalibrationReport, certificate: Certificate | None) -> str:
+def calibration_text(report: CalibrationReport, certificate: Certificate | None, label_next: Sequence[str] = ()) -> str:
     """The whole report as text."""
     lines = [f"== {report.judge}, criterion {report.criterion}, on {report.label_set}"]
     if certificate is not None:
         lines += ["", DECISION_WORDS[certificate.decision]]
         lines += [f"  {reason}" for reason in certificate.reasons[:6]]
-    lines += ["", *report.sentences]
-    lines += ["", _counts(report)]
-    if report.confusion is not None:
-        lines += ["", "Judge against people:", *_confusion(report.confusion)]
+    lines += ["", *report.sentences, "", _counts(report)]
+    for title, counted in (("Judge against people:", report.confusion), ("All levels:", report.levels)):
+        if counted is not None:
+            lines += ["", title, *_table(counted)]
     lines += ["", *_statistics("Agreement, with 95 % intervals clustered by task", report.statistics)]
     lines += _baselines(report.baselines)
     if report.ceiling:
         lines += ["", *_statistics("How well people agree with each other", report.ceiling)]
-    if report.wobble is not None:
-        lines += ["", *_wobble(report.wobble)]
-    if report.ranking is not None:
-        lines += ["", "Ranking of agents (1 is best, interval over resampled tasks):"]
-        lines += [
-            f"  {a.name}: rank {number(a.rank)} [{number(a.low)}, {number(a.high)}], mean {decimals(a.mean)}, n={a.n}"
-            for a in report.ranking.agents
-        ]
-        lines.append(f"  the top stays top: {statistic_text(report.ranking.top_stays)}")
+    if report.alternative_annotator is not None and report.alternative_annotator.winning_rate is not None:
+        annotators = report.alternative_annotator
+        lines.append(
+            f"  alternative annotator test (epsilon {annotators.epsilon:g}): the judge may stand in for "
+            f"{annotators.winning_rate:.0%} of the raters"
+        )
+    for wobble in report.wobble:
+        lines += ["", *_wobble(wobble)]
+    lines += _ranking(report)
     if report.metrics:
         lines += ["", "Agreement with deterministic metrics (Kendall tau-b; people's own beside it):"]
         lines += [
             f"  {m.metric}: {statistic_text(m.association)}; people {statistic_text(m.with_people)}"
+            + (f"; furthest apart: {', '.join(m.disagreements[:3])}" if m.disagreements else "")
             for m in report.metrics
         ]
-    if report.pass_rate is not None:
-        rate = report.pass_rate
-        lines += ["", f"Pass rate (labels drawn: {rate.design}):"]
-        lines.append(f"  as the judge counts: {statistic_text(rate.raw)}")
-        lines.append(f"  from labels alone:   {statistic_text(rate.labels_only)}")
-        lines.append(f"  corrected:           {statistic_text(rate.corrected)}  {rate.method}".rstrip())
+    lines += _pass_rate(report)
+    if report.automation is not None:
+        test = report.automation.on_test
+        lines += ["", "With your costs (chosen on dev labels, reported on test):"]
+        lines.append(f"  decided without a person: {statistic_text(test.coverage)}")
+        lines.append(f"  of those, as people would: {statistic_text(test.agreement)}")
     if report.slices:
         lines += ["", "By part of the runs:"]
         for part in report.slices:
@@ -77,8 +78,10 @@ def calibration_text(report: CalibrationReport, certificate: Certificate | None)
             lines.append(f"  {part.slice} = {part.value} (n={part.n}): {shown}  {part.warning}".rstrip())
     if certificate is not None:
         lines += ["", *claims_text(certificate)]
+    if label_next:
+        lines += ["", f"To label next, split votes first: {', '.join(label_next[:10])}"]
     if report.disagreements:
-        lines += ["", f"Disagreements, worst first ({len(report.disagreements)} shown):"]
+        lines += ["", f"Disagreements, worst first (10 of {len(report.disagreements)} kept are shown):"]
         for d in report.disagreements[:10]:
             said = number(d.verdict, absent=d.failure or "no score")
             lines.append(f"  {d.item}: people {number(d.label)}, judge {said}. {d.reason}".rstrip())
@@ -93,19 +96,19 @@ def claims_text(certificate: Certificate) -> list[str]:
         if claim.more_labels:
             lines.append(f"      {claim.more_labels} more labels would do if the estimate stays as it is")
     if certificate.not_tested:
-        lines.append(f"Not tested: {', '.join(_title(certificate, name) for name in certificate.not_tested)}.")
+        titles = {claim.name: claim.title for claim in certificate.claims}
+        lines.append(f"Not tested: {', '.join(titles.get(name, name) for name in certificate.not_tested)}.")
+    lines.append(
+        f"Certificate {certificate.id}: issued {certificate.issued_at}, expires {certificate.expires_at}; "
+        f"these labels have been used {certificate.label_uses} time{'s' if certificate.label_uses > 1 else ''}."
+    )
     return lines
-
-
-def _title(certificate: Certificate, name: str) -> str:
-    return next((claim.title for claim in certificate.claims if claim.name == name), name)
 
 
 def _counts(report: CalibrationReport) -> str:
     labels = ", ".join(f"{n} {name}" for name, n in report.label_counts.items())
-    parts = [
-        f"{report.n} labelled runs of {report.n_groups} tasks ({labels}), labels by {', '.join(report.label_kinds)}"
-    ]
+    kinds = ", ".join(report.label_kinds)
+    parts = [f"{report.n} labelled runs of {report.n_groups} tasks ({labels}), labels of kind {kinds}"]
     if report.failures:
         parts.append("without a score: " + ", ".join(f"{n} × {cause}" for cause, n in report.failures.items()))
     if report.left_out:
@@ -113,10 +116,10 @@ def _counts(report: CalibrationReport) -> str:
     return "; ".join(parts) + "."
 
 
-def _confusion(confusion: Confusion) -> list[str]:
-    width = max(8, *(len(name) for name in confusion.names)) + 2
-    rows = ["  " + "people \\ judge".ljust(16) + "".join(name.rjust(width) for name in confusion.names)]
-    for name, counts in zip(confusion.names, confusion.counts, strict=True):
+def _table(counted: CountTable) -> list[str]:
+    width = max(8, *(len(name) for name in counted.names)) + 2
+    rows = ["  " + "people \\ judge".ljust(16) + "".join(name.rjust(width) for name in counted.names)]
+    for name, counts in zip(counted.names, counted.counts, strict=True):
         rows.append("  " + name.ljust(16) + "".join(str(count).rjust(width) for count in counts))
     return rows
 
@@ -136,20 +139,47 @@ def _baselines(baselines: Mapping[str, Mapping[str, float | None]]) -> list[str]
     return lines
 
 
-def _wobble(wobble: Wobble) -> list[str]:
-    lines = [f"Wobble over {wobble.repeats} repeats of {wobble.items} runs (cause: {wobble.cause.replace('_', ' ')}):"]
-    lines.append(f"  two samples give different verdicts: {statistic_text(wobble.flip_rate)}")
-    lines.append(f"  ICC(1,1): {statistic_text(wobble.icc)}; alpha over repeats: {statistic_text(wobble.alpha)}")
+def _wobble(wobble: WobbleReport) -> list[str]:
+    found = wobble.found
+    cause = wobble.cause.replace("_", " ")
+    lines = [f"Wobble over {found.repeats} repeats of {wobble.n_items} runs (cause: {cause}):"]
+    lines.append(f"  two samples give different verdicts: {statistic_text(found.flip_rate)}")
+    lines.append(f"  ICC(1,1): {statistic_text(found.icc)}; alpha over repeats: {statistic_text(found.alpha)}")
     lines.append("  (agreement of a judge with itself is an upper bound of trust, not a proof)")
-    if wobble.flips_by_votes:
-        shown = ", ".join(f"{k} votes {v:.1%}" for k, v in wobble.flips_by_votes.items())
-        lines.append(f"  verdicts that would change on a re-run: {shown}")
-    if wobble.votes_needed is not None:
+    known = [f"{v.votes} votes {v.changes:.1%}" for v in found.votes if v.changes is not None]
+    if known:
+        lines.append(f"  verdicts that would change on a re-run: {', '.join(known)}")
+    if found.votes_needed is not None:
         price = f", about ${wobble.usd_per_verdict:.2g} a verdict" if wobble.usd_per_verdict is not None else ""
-        lines.append(f"  votes needed for {wobble.target:.0%}: {wobble.votes_needed}{price}")
+        lines.append(f"  votes needed for {wobble.target:.0%}: {found.votes_needed}{price}")
     return lines
 
 
-def claim_line(claim: Claim) -> str:
-    """One claim in a sentence, for tables and errors."""
-    return f"{claim.title}: {STATE_WORDS[claim.state]} ({claim.reason})"
+def _ranking(report: CalibrationReport) -> list[str]:
+    ranking = report.ranking
+    if ranking is None:
+        return []
+    if ranking.reason:
+        return ["", f"Ranking of agents: {ranking.reason}."]
+    lines = ["", "Ranking of agents (1 is best, interval over resampled tasks):"]
+    for a in ranking.agents:
+        low, high = number(a.low, absent="?"), number(a.high, absent="?")
+        lines.append(f"  {a.agent}: rank {number(a.rank)} [{low}, {high}], mean {number(a.mean)}")
+    if ranking.top_stays is not None:
+        lines.append(
+            f"  the top stays top in {ranking.top_stays:.0%} of the resamples; tau {statistic_text(ranking.tau)}"
+        )
+    return lines
+
+
+def _pass_rate(report: CalibrationReport) -> list[str]:
+    rate = report.pass_rate
+    if rate is None:
+        return []
+    lines = ["", f"Pass rate (labels drawn: {rate.design}):"]
+    lines.append(f"  as the judge counts: {statistic_text(rate.judge_rate)}")
+    lines.append(f"  from labels alone:   {statistic_text(rate.labels_only)}")
+    lines.append(f"  corrected:           {statistic_text(rate.corrected)}  ({rate.method})")
+    if rate.wider_than_labels:
+        lines.append("  the corrected interval is wider than the one from the labels alone: use the labels")
+    return lines

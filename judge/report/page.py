@@ -5,10 +5,10 @@ from __future__ import annotations
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from judge.calibration.findings import CalibrationReport, CountTable
 from judge.report import plots
 from judge.report.calibration import DECISION_WORDS, decimals, statistic_text
 from judge.report.numbers import number
-from judge.types.calibration_report import CalibrationReport, Confusion
 from judge.types.certificate import Certificate
 from judge.types.estimate import Statistic
 
@@ -47,28 +47,32 @@ def _plots(report: CalibrationReport, certificate: Certificate | None) -> dict[s
             report.reliability, title="What a score means", xlabel="judge's score", diagonal=False
         )
     if report.wobble:
-        shares = {k: float(v) for k, v in report.wobble.ranges.items()}
+        wobble = report.wobble[0]
+        shares = {k: float(v) for k, v in wobble.ranges.items()}
         drawn["wobble"] = plots.bars(
             shares, title="Range of the repeats of one run", xlabel="highest minus lowest score", ylabel="runs"
         )
-        if report.wobble.flips_by_votes:
-            points = [(float(k), v) for k, v in report.wobble.flips_by_votes.items()]
+        points = [(float(v.votes), v.changes) for v in wobble.found.votes if v.changes is not None]
+        if points:
             drawn["flips"] = plots.curve(
                 points,
                 title="Verdicts that change on a re-run",
                 xlabel="votes",
                 ylabel="share of runs",
-                mark=report.wobble.target,
+                mark=wobble.target,
             )
-    if report.ranking:
-        drawn["ranks"] = plots.ranks(
-            [(a.name, a.rank, a.low, a.high) for a in report.ranking.agents], title="Rank of each agent"
-        )
+    if report.ranking and report.ranking.reason is None:
+        rows = [
+            (a.agent, a.rank, a.low, a.high)
+            for a in report.ranking.agents
+            if a.rank is not None and a.low is not None and a.high is not None
+        ]
+        drawn["ranks"] = plots.ranks(rows, title="Rank of each agent") if rows else ""
     return drawn
 
 
-def _confusion(confusion: Confusion | None, title: str) -> str:
-    return plots.confusion(confusion.counts, confusion.names, title=title) if confusion else ""
+def _confusion(counted: CountTable | None, title: str) -> str:
+    return plots.confusion(counted.counts, counted.names, title=title) if counted else ""
 
 
 def _claims(certificate: Certificate) -> str:

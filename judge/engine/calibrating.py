@@ -1,0 +1,268 @@
+"""Calibrate a judge: run it on a set, or take recorded verdicts, and hand over to `certifying`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from judge.calibration.dataset import sources
+from judge.calibration.examine import Beside
+from judge.calibration.fields import FieldMap
+from judge.calibration.observations import Observation, Scales, observe, read_rows
+from judge.calibration.sets import load_set
+from judge.config import Settings
+from judge.engine.certifying import Calibration, Judged, Terms, finish, panel_of
+from judge.engine.facade import open_judge, rubric_of, score_many
+from judge.engine.loop import PRIVATE
+from judge.engine.setup import make_setup
+from judge.errors import LabelError, UsageError
+from judge.metrics import measure
+from judge.prompt import view
+from judge.registry import unknown
+from judge.types.calibration_set import CalibrationSet, Population, SetCriterion
+from judge.types.label import Label
+from judge.types.rubric import BinaryScale, Rubric, ViewSettings
+from judge.types.trajectory import Trajectory
+from judge.types.verdict import JudgeSpec, Verdict, VoteRule
+
+
+def calibrate_set(
+    name: str | Path | CalibrationSet,
+    *,
+    settings: Settings,
+    now: datetime,
+    rubric: str | Path | Rubric | None = None,
+    criterion: str | None = None,
+    repeats: int | None = None,
+    terms: Callable[[Terms], Terms] = lambda terms: terms,
+    progress: Callable[[int], None] | None = None,
+) -> Calibration:
+    """Runs the judge of `settings` on a set (cached) and calibrates it on the set's test split.
+
+    Args:
+        rubric: None for the one that the set's criterion names.
+        criterion: One of the set's; None for the first that decides between passed and failed.
+        repeats: Samples a run, for wobble; the verdict still takes the votes that `settings` asks for.
+        terms: Changes what the set itself demands, e.g. the profile.
+
+    Raises:
+        LabelError, UsageError: The set is inconsistent, or has no such criterion.
+        TooFewLabels: Nothing to compare.
+    """
+    chosen = name if isinstance(name, CalibrationSet) else load_set(name)
+    asked = _criterion(chosen, criterion)
+    used = rubric_of(rubric if rubric is not None else asked.rubric, settings)
+    judged = _run(chosen, asked, used, settings, repeats, progress)
+    fixed = chosen.settings
+    held = terms(
+        Terms(
+            label_set=chosen.name,
+            design=fixed.sampling_design,
+            profile=fixed.profile,
+            claims=fixed.claims,
+            kinds=fixed.label_kinds_allowed,
+            population=_population(chosen),
+        )
+    )
+    labels, stale = _labels(chosen.labels, asked, used.version, chosen.clusters())
+    scale = asked.scale or used.criteria[0].scale
+    own = next((c.scale for c in used.criteria if c.id == (asked.judged_by or asked.id)), scale)
+    judged = replace(judged, left_out={**judged.left_out, **stale})
+    return finish(judged, labels, asked.id, scale, held, now, judged_by=asked.judged_by, mark=asked.pass_mark, own=own)
+
+
+def calibrate_files(
+    verdicts: Path,
+    labels: Path,
+    *,
+    verdict_fields: FieldMap,
+    label_fields: FieldMap,
+    scale: Scales,
+    terms: Terms,
+    now: datetime,
+    judge_name: str | None = None,
+    criterion: str | None = None,
+    pass_mark: float | None = None,
+    vote: VoteRule = "auto",
+) -> Calibration:
+    """Calibrates a judge from recorded verdicts and labels of any form.
+
+    Args:
+        scale: Of both files' values.
+        judge_name: Which judge of the file; may be left out when there is one.
+        pass_mark: Lowest value that counts as passed, on an ordinal scale.
+
+    Raises:
+        LabelError: A file does not read, holds duplicates, or values outside the scale.
+        UsageError: The file holds several judges and none was named.
+    """
+    said = observe(read_rows(verdicts, verdict_fields.records), verdict_fields, scale, what=str(verdicts))
+    given = observe(read_rows(labels, label_fields.records), label_fields, scale, what=str(labels))
+    if not said.observations:
+        raise LabelError(f"{verdicts} has no verdict: {_why(said.left_out)}.", hint="Check the map of its columns.")
+    if not given.observations:
+        raise LabelError(f"{labels} has no label: {_why(given.left_out)}.", hint="Check the map of its columns.")
+    known = sources(said.observations)
+    if judge_name is None and len(known) > 1:
+        raise UsageError(
+            f"{verdicts} holds {len(known)} judges: {', '.join(known)}.", hint="Name one with --judge, or compare them."
+        )
+    name = judge_name or known[0]
+    if name not in known:
+        raise unknown("judge in the file", name, known)
+    only = label_fields.criterion if criterion is None else criterion
+    judged = Judged(
+        spec=JudgeSpec(name=name, provider="recorded", model=name, vote=vote),
+        rubric=only,
+        rubric_version="",
+        rubric_fingerprint="",
+        vote=vote,
+        observations=said.observations,
+        left_out={**_named(said.left_out, "verdicts"), **_named(given.left_out, "labels")},
+        beside=Beside(reasons={}),
+    )
+    return finish(
+        judged, given.observations, only, scale, terms, now, judged_by=verdict_fields.criterion, cut=pass_mark
+    )
+
+
+def _criterion(chosen: CalibrationSet, name: str | None) -> SetCriterion:
+    criteria = chosen.settings.criteria
+    if name is None:
+        deciding = [c for c in criteria if c.pass_mark is not None or isinstance(c.scale, BinaryScale)]
+        return deciding[0] if deciding else criteria[0]
+    found = chosen.settings.criterion(name)
+    if found is None:
+        raise unknown("criterion of this set", name, [c.id for c in criteria])
+    return found
+
+
+def _run(
+    chosen: CalibrationSet,
+    asked: SetCriterion,
+    used: Rubric,
+    settings: Settings,
+    repeats: int | None,
+    progress: Callable[[int], None] | None,
+) -> Judged:
+    labelled = {label.trajectory_id for label in chosen.labels if label.criterion == asked.id}
+    runs = [run for run in chosen.trajectories if run.id in labelled]
+    spec = PRIVATE.run(_spec(used, settings))
+    votes = max(repeats or 0, settings.samples or 0) or None
+    verdicts: list[Verdict] = []
+    for verdict in score_many(runs, used, settings=settings.model_copy(update={"samples": votes})):
+        verdicts.append(verdict)
+        if progress is not None:
+            progress(len(verdicts))
+    wanted = asked.judged_by or asked.id
+    clusters = chosen.clusters()
+    return Judged(
+        spec=spec,
+        rubric=used.id,
+        rubric_version=used.version,
+        rubric_fingerprint=used.fingerprint,
+        vote=settings.vote,
+        observations=tuple(
+            observation for verdict in verdicts for observation in _observed(verdict, wanted, spec.name, clusters)
+        ),
+        served=tuple(sorted({m for v in verdicts for c in v.criteria for t in c.votes if (m := t.served_model)})),
+        beside=_beside(chosen, runs, verdicts, asked),
+        panel=panel_of(used, settings.samples),
+    )
+
+
+async def _spec(used: Rubric, settings: Settings) -> JudgeSpec:
+    async with open_judge(None, settings) as connection:
+        return make_setup(used, connection, settings, policy="" if not used.policy else "policy").spec
+
+
+def _observed(verdict: Verdict, criterion: str, name: str, clusters: Mapping[str, str]) -> list[Observation]:
+    """One observation a sample: the votes that the verdict takes, then further ones that only wobble reads."""
+    result = next((r for r in verdict.criteria if r.id == criterion), None)
+    if result is None:
+        return []
+    group = clusters.get(verdict.trajectory_id)
+    return [
+        Observation(
+            item=verdict.trajectory_id,
+            criterion=criterion,
+            source=name,
+            value=vote.score if vote.status == "ok" else None,
+            failed=None if vote.status in ("ok", "not_applicable") else f"failed: {vote.status}",
+            sample=k,
+            group=group,
+        )
+        for k, vote in enumerate(result.votes)
+    ]
+
+
+def _labels(
+    labels: Sequence[Label], asked: SetCriterion, version: str, clusters: Mapping[str, str]
+) -> tuple[list[Observation], dict[str, int]]:
+    """The set's labels as observations; those made under another version of the rubric are counted, not used."""
+    kept: list[Observation] = []
+    stale = 0
+    for label in labels:
+        if label.criterion != asked.id:
+            continue
+        if label.rubric_version is not None and label.rubric_version != version:
+            stale += 1
+            continue
+        kept.append(
+            Observation(
+                item=label.trajectory_id,
+                criterion=label.criterion,
+                source=label.rater,
+                value=float(label.value) if label.value is not None else None,
+                group=clusters.get(label.trajectory_id),
+                split=label.split,
+                rater_kind=label.rater_kind,
+                rubric_version=label.rubric_version,
+                probability=label.inclusion_probability,
+            )
+        )
+    return kept, {f"label made under another version of the rubric than {version!r}": stale} if stale else {}
+
+
+def _beside(
+    chosen: CalibrationSet, runs: Sequence[Trajectory], verdicts: Sequence[Verdict], asked: SetCriterion
+) -> Beside:
+    metrics: dict[str, dict[str, float | None]] = {}
+    for run in runs:
+        for name, result in measure(run).items():
+            value = result.value
+            number = float(value) if isinstance(value, bool | int | float) else None
+            metrics.setdefault(name, {})[run.id] = number
+    costs = [v.cost_usd / v.calls for v in verdicts if v.cost_usd is not None and v.calls]
+    return Beside(
+        metrics=metrics,
+        agents={run.id: run.agents[0].name for run in runs if run.agents},
+        reasons={verdict.trajectory_id: verdict.reason for verdict in verdicts},
+        notes={label.trajectory_id: label.note for label in chosen.labels if label.criterion == asked.id},
+        views={run.id: view(run, ViewSettings(result_chars=600)).text for run in runs},
+        usd_per_vote=sum(costs) / len(costs) if costs else None,
+    )
+
+
+def _population(chosen: CalibrationSet) -> Population:
+    """What the set says of its runs; where it is silent, what its runs show."""
+    stated = chosen.settings.population
+    lengths = [len(run.steps) for run in chosen.trajectories]
+    agents = sorted({agent.name for run in chosen.trajectories for agent in run.agents})
+    return stated.model_copy(
+        update={
+            "agents": stated.agents or tuple(agents),
+            "min_steps": stated.min_steps if stated.min_steps is not None else min(lengths),
+            "max_steps": stated.max_steps if stated.max_steps is not None else max(lengths),
+        }
+    )
+
+
+def _why(left_out: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} × {reason}" for reason, n in left_out.items()) or "the file has no rows"
+
+
+def _named(left_out: Mapping[str, int], what: str) -> dict[str, int]:
+    return {f"{reason} ({what})": n for reason, n in left_out.items()}
