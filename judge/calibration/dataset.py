@@ -120,6 +120,7 @@ def join(
     """
     counts: Counter[str] = Counter(left_out or {})
     given: dict[str, dict[str, Observation]] = defaultdict(dict)
+    labelled = {label.item for label in labels if label.criterion == criterion}
     for label in labels:
         if label.criterion != criterion:
             counts[f"label of another criterion ({label.criterion})"] += 1
@@ -133,7 +134,7 @@ def join(
     for verdict in verdicts:
         if verdict.source == judge and verdict.criterion == (judged_by or criterion):
             said[verdict.item][verdict.sample] = verdict
-    counts["verdict without a label"] += sum(item not in given for item in said)
+    counts["verdict without a label"] += sum(item not in labelled for item in said)
     kept: list[tuple[str, float, Observation]] = []
     for item, by_rater in given.items():
         if not by_rater:

@@ -84,6 +84,7 @@ class FieldMap(Record):
         raters: Name of a rater to the path of its value, where one row holds several raters.
         orders: Name of an order ("ab", "ba") to the path of its value, for pairwise verdicts in both orders.
         source: Path of the judge's or rater's name; `source_name` is a fixed name.
+        rater_kind: Path of the rater's kind; `rater_kind_name` is a fixed kind, for a file that does not say.
         explode: Path of an object with one value a key: each key becomes an item "ID/key".
         values: Text of a value to what it means on the scale; null means "not applicable".
         latest: Path of a time; of rows for the same item the latest counts.
@@ -104,6 +105,7 @@ class FieldMap(Record):
     group: Paths | None = None
     split: str | None = None
     rater_kind: str | None = None
+    rater_kind_name: str | None = None
     rubric_version: str | None = None
     probability: str | None = None
     values: dict[str, Any] = {}

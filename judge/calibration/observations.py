@@ -164,7 +164,7 @@ def _observations(
         "criterion": criterion,
         "group": group,
         "split": _text(row, fields.split),
-        "rater_kind": _text(row, fields.rater_kind),
+        "rater_kind": _text(row, fields.rater_kind) or fields.rater_kind_name,
         "rubric_version": _text(row, fields.rubric_version),
         "probability": float(probability) if probability not in (None, "") else None,
         "slices": {name: str(lookup(row, path)) for name, path in fields.slices.items()},

@@ -53,7 +53,7 @@ def load_set(name_or_path: str | Path) -> CalibrationSet:
     card = _text(folder / "card.md")
     if not card.strip():
         raise LabelError(f"{folder / 'card.md'} is empty.", hint="Say who labelled, when, how drawn, licence, splits.")
-    settings = _settings(folder / "set.yaml")
+    settings = read_settings(folder / "set.yaml")
     trajectories = _trajectories(folder / "trajectories.jsonl")
     labels = _labels(folder / "labels.jsonl", settings, {run.id for run in trajectories})
     refuse_leaks(trajectories, labels)
@@ -135,7 +135,7 @@ def _text(path: Path) -> str:
         raise LabelError(f"{path} is not UTF-8: byte {error.start}.", hint="Save it as UTF-8.") from error
 
 
-def _settings(path: Path) -> SetSettings:
+def read_settings(path: Path) -> SetSettings:
     try:
         value = yaml.safe_load(_text(path))
     except yaml.YAMLError as error:

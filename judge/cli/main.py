@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import typer
 
-from judge.cli import cache, config, convert, demo, doctor, metrics, models, rubrics, score, sets, show
+from judge.cli import cache, calibrate, config, convert, demo, doctor, metrics, models, rubrics, score, sets, show
 from judge.cli.output import note, printable
 from judge.errors import JudgeError
 
@@ -45,6 +45,7 @@ def _root(
 app.command("demo")(demo.demo)
 app.command("score")(score.score)
 app.command("metrics")(metrics.metrics)
+app.command("calibrate")(calibrate.calibrate)
 app.command("convert")(convert.convert)
 app.command("show")(show.show)
 app.add_typer(rubrics.app, name="rubrics")

@@ -12,7 +12,7 @@ import numpy as np
 
 import judge
 from judge.calibration.calibrated_score import fit_score_curve
-from judge.calibration.certify import CANARY_SIZE, issue
+from judge.calibration.certify import CANARY_SIZE, issue, sign
 from judge.calibration.claims import judge_claims
 from judge.calibration.dataset import Dataset, Panel, cut_at, join
 from judge.calibration.evidence import measured_claims, more_labels
@@ -49,6 +49,7 @@ class Terms:
     Attributes:
         kinds: Kinds of rater whose labels may open the gate.
         save: Folder of certificates, or None to keep none.
+        key: Raw ed25519 private key that signs the certificate, or None.
     """
 
     label_set: str
@@ -61,6 +62,7 @@ class Terms:
     target: float = 0.02
     days: int | None = None
     save: Path | None = None
+    key: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,8 @@ def _certify(
         versions={"judge": judge.__version__, "numpy": np.__version__, "python": platform.python_version()},
         days=terms.days,
     )
+    if terms.key is not None:
+        certificate = sign(certificate, terms.key)
     if terms.save is not None:
         save_certificate(certificate, terms.save)
     return certificate

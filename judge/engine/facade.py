@@ -18,8 +18,8 @@ from judge.engine.intake import TrajectoryLike, as_reference, as_trajectories, a
 from judge.engine.judging import Judging
 from judge.engine.loop import PRIVATE
 from judge.engine.run import Progress, Run
-from judge.engine.setup import Setup, make_setup
-from judge.errors import ConfigError, TrustRequired, UsageError
+from judge.engine.setup import make_setup
+from judge.errors import ConfigError, UsageError
 from judge.importers import load as read
 from judge.metrics import measure as measure_all
 from judge.prompt import load_rubric
@@ -81,7 +81,7 @@ def score(
         judge: A judge's name, or an opened connection, which stays open; None for the configured one.
         reference: Expected answer or path, as `Reference` or in any form that `parse_reference` reads.
         policy: Policy text, for rubrics that need one.
-        require_trust: Refuse to call a judge that has no certificate.
+        require_trust: Refuse to call a judge that has no valid certificate (`Settings.certificates` is the folder).
         settings: Replaces judge.toml and the environment; None reads them.
         options: Settings for this call, e.g. `samples=3`, `vote="median"`, `temperature=1.0`, `cache=False`.
 
@@ -223,7 +223,8 @@ async def _batches(
     references = as_reference(reference)
     async with open_judge(judge, chosen) as connection:
         setup = make_setup(rubric_of(rubric, chosen), connection, chosen, policy=policy)
-        _check_trust(setup, require_trust)
+        if require_trust:
+            setup.standing.require()
         run = Run(
             Judging(setup, connection),
             as_trajectories(trajectories),
@@ -301,11 +302,3 @@ async def open_judge(judge: str | Connection | None, settings: Settings) -> Asyn
     finally:
         if cache is not None:
             cache.close()
-
-
-def _check_trust(setup: Setup, required: bool) -> None:
-    if required:
-        raise TrustRequired(
-            f"Trust was required, and judge {setup.spec.name!r} has no certificate for rubric {setup.rubric.id!r}.",
-            hint="Calibrate it on labels of your own, or do not require trust.",
-        )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from judge.config import Settings
 from judge.engine.connection import Connection
+from judge.engine.standing import Standing, standing_of
 from judge.errors import ConfigError, UsageError
 from judge.prompt import PARSER_VERSION, VIEW_VERSION, template_version
 from judge.types.record import fingerprint
@@ -28,6 +30,7 @@ class Setup:
         fingerprints: Those that are equal for every verdict of the run.
         warnings: Those that hold for every verdict of the run.
         shared: Whether equal requests of the run share one call through the cache.
+        standing: What certificates say of this judge.
         secrets: Texts that must not reach a verdict.
     """
 
@@ -42,11 +45,22 @@ class Setup:
     fingerprints: dict[str, str]
     warnings: tuple[str, ...]
     shared: bool
+    standing: Standing
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
-def make_setup(rubric: Rubric, connection: Connection, settings: Settings, *, policy: str | None = None) -> Setup:
+def make_setup(
+    rubric: Rubric,
+    connection: Connection,
+    settings: Settings,
+    *,
+    policy: str | None = None,
+    now: datetime | None = None,
+) -> Setup:
     """The setup of a run.
+
+    Args:
+        now: What expiry dates are held against; the present when None.
 
     Raises:
         ConfigError: A spend cap is set and the judge's price is not known.
@@ -100,6 +114,7 @@ def make_setup(rubric: Rubric, connection: Connection, settings: Settings, *, po
         fingerprints=prints,
         warnings=(even,) if even else (),
         shared=settings.cache,
+        standing=standing_of(spec, rubric, settings.certificates, now or datetime.now(UTC)),
         secrets=settings.secrets(),
     )
 

@@ -14,11 +14,9 @@ from judge.prompt import Prompt
 from judge.types.reference import Reference
 from judge.types.rubric import RangeScale
 from judge.types.trajectory import Trajectory
-from judge.types.verdict import CriterionResult, JudgementError, Trust, Verdict, Vote
+from judge.types.verdict import CriterionResult, JudgementError, Verdict, Vote
 from judge.voting import add_known, add_usage, overall, tally
 from judge.voting.tally import ANSWERED
-
-UNCERTIFIED = Trust()
 
 
 def make_verdict(
@@ -53,7 +51,7 @@ def make_verdict(
         passed=whole.passed,
         reason=whole.reason,
         criteria=results,
-        trust=UNCERTIFIED,
+        trust=setup.standing.of(trajectory, _served(results), whole.score),
         reference=reference.status if reference else "none",
         usage=add_usage([usage for sample in live for usage in sample.usages]),
         cost_usd=add_known(sample.cost_usd for sample in live),
@@ -86,7 +84,7 @@ def overflow_verdict(
         scale=only,
         reason=str(error),
         criteria=tuple(tally([vote], criterion, rule=setup.vote) for criterion in rubric.criteria),
-        trust=UNCERTIFIED,
+        trust=setup.standing.of(trajectory, (), None),
         reference=reference.status if reference else "none",
         usage=add_usage(()),
         cost_usd=0.0,
@@ -95,6 +93,11 @@ def overflow_verdict(
         errors=(JudgementError(kind="context_overflow", message=str(error), attempts=0),),
         fingerprints=_fingerprints(setup, trajectory, reference, None),
     )
+
+
+def _served(results: Sequence[CriterionResult]) -> list[str]:
+    """The models that answered, as far as the provider says which."""
+    return sorted({vote.served_model for result in results for vote in result.votes if vote.served_model})
 
 
 def _warnings(setup: Setup, reference: Reference | None, results: Sequence[CriterionResult]) -> tuple[str, ...]:

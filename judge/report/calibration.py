@@ -150,7 +150,7 @@ def _wobble(wobble: WobbleReport) -> list[str]:
     if known:
         lines.append(f"  verdicts that would change on a re-run: {', '.join(known)}")
     if found.votes_needed is not None:
-        price = f", about ${wobble.usd_per_verdict:.2g} a verdict" if wobble.usd_per_verdict is not None else ""
+        price = f", about ${wobble.usd_per_verdict:.2g} a verdict" if wobble.usd_per_verdict else ""
         lines.append(f"  votes needed for {wobble.target:.0%}: {found.votes_needed}{price}")
     return lines
 

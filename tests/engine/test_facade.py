@@ -182,5 +182,5 @@ def test_options_are_settings_of_the_call(settings: Settings) -> None:
 
 def test_every_verdict_is_uncertified_and_required_trust_is_refused_before_any_call(settings: Settings) -> None:
     assert judge.score(run_of("a"), settings=settings).trust.state == "uncertified"
-    with pytest.raises(TrustRequired, match="no certificate"):
+    with pytest.raises(TrustRequired, match="No certificate"):
         judge.score(run_of("a"), settings=settings, require_trust=True)

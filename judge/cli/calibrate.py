@@ -1,0 +1,277 @@
+"""`judge calibrate`: is this judge good enough, for what, and how sure are we."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from judge.cli import options
+from judge.cli.output import emit, note, say
+from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    from judge.calibration.fields import FieldMap
+    from judge.calibration.observations import Scales
+    from judge.engine.certifying import Calibration, Terms
+
+EXIT = {"certified": 0, "refused": 1, "undecided": 3}
+
+
+def calibrate(
+    set_name: Annotated[
+        str | None, typer.Argument(help="A shipped calibration set or a folder; or give --verdicts and --labels.")
+    ] = None,
+    judge: options.Judge = None,
+    rubric: Annotated[str | None, typer.Option("--rubric", "-r", help="Rubric; the set names its own.")] = None,
+    criterion: Annotated[str | None, typer.Option("--criterion", help="Criterion of the set or the files.")] = None,
+    verdicts: Annotated[str | None, typer.Option("--verdicts", help="Recorded verdicts: CSV, JSON or JSONL.")] = None,
+    labels: Annotated[str | None, typer.Option("--labels", help="Labels: CSV, JSON or JSON Lines.")] = None,
+    fields: Annotated[
+        str | None, typer.Option("--fields", help="YAML with `verdicts:`, `labels:`, `scale:`, `pass_mark:`.")
+    ] = None,
+    map: Annotated[
+        str | None, typer.Option("--map", help="Columns of the verdicts, e.g. id=task_id,value=score,source=judge.")
+    ] = None,
+    label_map: Annotated[
+        str | None, typer.Option("--label-map", help="Columns of the labels, in the same form.")
+    ] = None,
+    scale: Annotated[
+        str | None, typer.Option("--scale", help="binary, 1-5, or words worst to best: bad,ok,good.")
+    ] = None,
+    pass_mark: Annotated[float | None, typer.Option("--pass-mark", help="Lowest value that counts as passed.")] = None,
+    rater_kind: Annotated[
+        str | None,
+        typer.Option("--rater-kind", help="Who labelled, where the file does not say: human, policy, model."),
+    ] = None,
+    terms_file: Annotated[
+        str | None, typer.Option("--settings", help="A set.yaml with sampling design, claims and allowed kinds.")
+    ] = None,
+    profile: Annotated[str | None, typer.Option("--profile", help="strict, default or advisory.")] = None,
+    samples: Annotated[int | None, typer.Option("--samples", "-n", min=1, help="Votes for one verdict.")] = None,
+    vote: Annotated[str | None, typer.Option("--vote", help="Vote rule; auto by default.")] = None,
+    repeats: Annotated[
+        int | None, typer.Option("--repeats", min=2, help="Samples a run, to see the wobble; 3 or more for the claim.")
+    ] = None,
+    cost_false_pass: Annotated[
+        float | None, typer.Option("--cost-false-pass", min=0.0, help="Cost of passing a bad run.")
+    ] = None,
+    cost_false_fail: Annotated[
+        float | None, typer.Option("--cost-false-fail", min=0.0, help="Cost of failing a good run.")
+    ] = None,
+    cost_review: Annotated[
+        float | None, typer.Option("--cost-review", min=0.0, help="Cost of a person's look.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="Folder for report.html, report.json and text.")
+    ] = None,
+    certificates: Annotated[str | None, typer.Option("--certificates", help="Folder of certificates.")] = None,
+    sign: Annotated[str | None, typer.Option("--sign", help="File with a raw ed25519 private key (32 bytes).")] = None,
+    days: Annotated[int | None, typer.Option("--days", min=1, help="How long the certificate holds.")] = None,
+    base_url: options.BaseUrl = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Measure a judge against labels and certify, refuse or leave it undecided (exit 0, 1 or 3)."""
+    from judge.config import load_settings
+    from judge.engine.calibrating import calibrate_set
+
+    settings = load_settings(
+        {
+            "judge": judge if set_name else None,
+            "samples": samples,
+            "vote": vote,
+            "certificates": certificates,
+            "base_url": base_url,
+        }
+    )
+    changes = {
+        "profile": profile,
+        "costs": _costs(cost_false_pass, cost_false_fail, cost_review),
+        "days": days,
+        "save": settings.certificates,
+        "key": Path(sign).read_bytes() if sign else None,
+    }
+    now = datetime.now(UTC)
+    if set_name is not None:
+        if verdicts or labels:
+            raise UsageError("Give a set, or --verdicts and --labels, not both.")
+        from judge.cli.progress import progress
+
+        with progress("judged", None) as advance:
+            found = calibrate_set(
+                set_name,
+                settings=settings,
+                now=now,
+                rubric=rubric,
+                criterion=criterion,
+                repeats=repeats,
+                terms=lambda terms: _changed(terms, changes),
+                progress=advance,
+            )
+    elif verdicts and labels:
+        found = _from_files(
+            verdicts, labels, fields, map, label_map, scale, pass_mark, rater_kind, terms_file, judge, criterion,
+            settings.vote, changes, now,
+        )  # fmt: skip
+    else:
+        raise UsageError(
+            "Nothing to calibrate on.",
+            hint="Name a set (`judge sets list`), or give --verdicts FILE --labels FILE.",
+        )
+    _answer(found, out, as_json)
+
+
+def _answer(found: Calibration, out: str | None, as_json: bool) -> None:
+    from judge.report.calibration import calibration_text
+
+    if out is not None:
+        from judge.report.folder import write_calibration
+
+        for path in write_calibration(found.report, found.certificate, Path(out), found.label_next):
+            note(f"wrote {path}")
+    if as_json:
+        emit(found.to_json())
+    else:
+        say(calibration_text(found.report, found.certificate, found.label_next))
+    code = EXIT[found.certificate.decision]
+    if code and found.certificate.profile != "advisory":
+        raise typer.Exit(code)
+
+
+def _changed(terms: Terms, changes: dict[str, Any]) -> Terms:
+    """The terms with what the command line says over them; None says nothing."""
+    from dataclasses import replace
+
+    return replace(terms, **{name: value for name, value in changes.items() if value is not None})
+
+
+def _costs(false_pass: float | None, false_fail: float | None, review: float | None) -> Any:
+    if false_pass is None and false_fail is None and review is None:
+        return None
+    from judge.calibration.pass_mark import Costs
+
+    if false_pass is None or false_fail is None or review is None:
+        raise UsageError("A review band needs all of --cost-false-pass, --cost-false-fail and --cost-review.")
+    return Costs(false_pass=false_pass, false_fail=false_fail, review=review)
+
+
+def _from_files(
+    verdicts: str,
+    labels: str,
+    fields: str | None,
+    map: str | None,
+    label_map: str | None,
+    scale: str | None,
+    pass_mark: float | None,
+    rater_kind: str | None,
+    terms_file: str | None,
+    judge: str | None,
+    criterion: str | None,
+    vote: Any,
+    changes: dict[str, Any],
+    now: datetime,
+) -> Calibration:
+    from judge.calibration.sets import read_settings
+    from judge.engine.calibrating import calibrate_files
+    from judge.engine.certifying import Terms
+
+    given = _fields_file(fields)
+    terms = Terms(label_set=Path(labels).name)
+    if terms_file is not None:
+        stated = read_settings(Path(terms_file))
+        terms = Terms(
+            label_set=stated.name,
+            design=stated.sampling_design,
+            profile=stated.profile,
+            claims=stated.claims,
+            kinds=stated.label_kinds_allowed,
+            population=stated.population,
+        )
+        own = stated.criterion(criterion) if criterion else stated.criteria[0]
+        if own is not None:
+            given.setdefault("scale", own.scale)
+            given.setdefault("pass_mark", own.pass_mark)
+    mark = pass_mark if pass_mark is not None else given.get("pass_mark")
+    return calibrate_files(
+        Path(verdicts),
+        Path(labels),
+        verdict_fields=_map(map, given.get("verdicts"), "verdicts", None),
+        label_fields=_map(label_map, given.get("labels"), "labels", rater_kind),
+        scale=_scale(scale if scale is not None else given.get("scale")),
+        terms=_changed(terms, changes),
+        now=now,
+        judge_name=judge,
+        criterion=criterion,
+        pass_mark=mark,
+        vote=vote,
+    )
+
+
+def _fields_file(path: str | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    from judge.cli.reading import mapping_file
+
+    value = dict(mapping_file(path) or {})
+    unknown = set(value) - {"verdicts", "labels", "scale", "pass_mark"}
+    if unknown:
+        raise UsageError(
+            f"{path}: unknown key {sorted(unknown)[0]!r}.", hint="Known: verdicts, labels, scale, pass_mark."
+        )
+    return value
+
+
+def _map(text: str | None, given: Any, what: Literal["verdicts", "labels"], kind: str | None) -> FieldMap:
+    """The field mapping: of the command line over the file over the names of the native formats."""
+    from pydantic import ValidationError
+
+    from judge.calibration.fields import FieldMap
+
+    value: dict[str, Any] = dict(given or {})
+    if text is not None:
+        for pair in text.split(","):
+            name, sign, path = pair.partition("=")
+            if not sign:
+                raise UsageError(
+                    f"{pair!r} in the map of the {what} is not NAME=PATH.", hint="E.g. id=task_id,value=score"
+                )
+            value[name.strip()] = path.strip()
+    if not value:
+        value = {"id": "trajectory_id", "value": "value" if what == "labels" else "score"}
+        value |= {"source": "rater", "rater_kind": "rater_kind"} if what == "labels" else {"source": "judge"}
+    if kind is not None:
+        value["rater_kind_name"] = kind
+    try:
+        return FieldMap.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UsageError(
+            f"The map of the {what}: {where}: {first['msg']}.", hint=f"Known: {', '.join(FieldMap.model_fields)}."
+        ) from None
+
+
+def _scale(value: Any) -> Scales:
+    """A scale from its short form: "binary", "1-5", "low,medium,high", or as in a rubric."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from judge.types.rubric import Scale
+
+    if value is None:
+        value = "binary"
+    if isinstance(value, str) and value != "binary":
+        low, dash, high = value.partition("-")
+        if dash and low.strip().lstrip("-").isdigit() and high.strip().isdigit():
+            value = {"min": float(low), "max": float(high), "step": 1}
+        elif "," in value:
+            names = [name.strip() for name in value.split(",")]
+            value = [{"value": i, "name": name} for i, name in enumerate(names)]
+    try:
+        adapter: TypeAdapter[Scales] = TypeAdapter(Scale)
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        raise UsageError(
+            f"--scale is {value!r}: {error.errors()[0]['msg']}.", hint="Give binary, 1-5, or words worst to best."
+        ) from None
