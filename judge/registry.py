@@ -37,6 +37,10 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "openai-chat": "judge.importers.openai_chat:importer",
         "anthropic": "judge.importers.anthropic:importer",
         "atif": "judge.importers.atif:importer",
+        "openai-responses": "judge.importers.openai_responses:importer",
+        "langchain": "judge.importers.langchain:importer",
+        "pydantic-ai": "judge.importers.pydantic_ai:importer",
+        "vercel-ai": "judge.importers.vercel_ai:importer",
     },
     # metric name → Metric instance
     "metrics": {

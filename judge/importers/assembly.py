@@ -12,6 +12,7 @@ from judge.importers.content import plain_text
 from judge.importers.dialects import anthropic_messages, atif, calls, openai_messages
 from judge.importers.dialects.classify import Claim, classify
 from judge.importers.dialects.events import EventReader, separate_calls
+from judge.importers.dialects.messages import ForeignReader, add_response, sign_of
 from judge.importers.dialects.native import read_native
 from judge.importers.dialects.stream import Stream, is_delta
 from judge.importers.envelope import ITEM_KEYS, Envelope, read_envelope, read_tools
@@ -104,6 +105,8 @@ class Runs:
             yield read_native(record, where=f"{self._path or 'standard input'}, {locator}")
         elif claim.format == "atif":
             yield self._atif(locator, record)
+        elif claim.format == "openai-responses" and claim.key is None:
+            yield self._response(locator, record)
         elif claim.key is None:
             yield self._reply(locator, record, claim)
         else:
@@ -177,6 +180,16 @@ class Runs:
         envelope = read_envelope({k: v for k, v in record.items() if k not in known}, None, self._words.run)
         envelope = envelope._replace(tools=read_tools(record.get("tools")))
         return self._made(builder, envelope, claim.format, locator, None, outcome)
+
+    def _response(self, locator: str, record: dict[str, Any]) -> Trajectory:
+        response = object_at(record.get("response")) or record
+        response = {**object_at(record.get("request")), **response}
+        builder = StepBuilder()
+        outcome = add_response(builder, response)
+        known = ("input", "output", "instructions", "usage", "tools", "object", "text", "task")
+        envelope = read_envelope({k: v for k, v in response.items() if k not in known}, None, self._words.run)
+        envelope = envelope._replace(tools=read_tools(response.get("tools")))
+        return self._made(builder, envelope, "openai-responses", locator, None, outcome)
 
     def _add_reply(self, builder: StepBuilder, reply: dict[str, Any]) -> Outcome | None:
         usage = read_usage(reply.get("usage"))
@@ -252,6 +265,7 @@ class _Items:
         self._names = words.names
         self._events = EventReader(builder, words.names, separate)
         self._stream: Stream | None = None
+        self._foreign = ForeignReader(builder)
         self.outcome: Outcome | None = None
 
     @property
@@ -269,6 +283,10 @@ class _Items:
         if not isinstance(item, dict):
             index = self._builder.add(Event, name="record", data=item)
             self._builder.note("NOT_A_RECORD", f"an item is a {type(item).__name__}, not an object", index)
+            return
+        if sign_of(item) is not None:
+            self._end_stream()
+            self._foreign.take(item)
             return
         whole = _message_of(item)
         if whole is not None and self._stream is not None and not self._stream.finished:
@@ -295,6 +313,11 @@ class _Items:
 
     def end(self) -> None:
         """Writes the streamed reply that is open, if any."""
+        self._end_stream()
+        self._foreign.end()
+        self.outcome = self._foreign.outcome or self.outcome
+
+    def _end_stream(self) -> None:
         stream, self._stream = self._stream, None
         if stream is None or not stream.message:
             return

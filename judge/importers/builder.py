@@ -32,6 +32,21 @@ class Built(NamedTuple):
     diagnostics: tuple[Diagnostic, ...]
 
 
+class Draft(NamedTuple):
+    """One step before it has its place: what `StepBuilder.drafts` gives and `StepBuilder.adopt` takes.
+
+    Attributes:
+        at: Its index where it was made; other drafts of the same batch may name it.
+        name: Of the tool, for a result whose source names it.
+    """
+
+    kind: type[BaseStep]
+    at: int
+    fields: dict[str, Any]
+    name: str | None = None
+    notes: tuple[Diagnostic, ...] = ()
+
+
 class StepBuilder:
     """Collects the steps of one trajectory in the order of the source.
 
@@ -140,6 +155,49 @@ class StepBuilder:
         """Several of them, from decoding."""
         for note in notes:
             self.note(note.code, note.message, step)
+
+    def link_approvals(self, request: str, call: int) -> None:
+        """Joins the approvals that name a request by its id to the call that was made of it."""
+        for kind, fields in self._drafts:
+            if kind is Approval and fields.get("call_id") == request:
+                fields["call_index"] = call
+
+    def drafts(self) -> tuple[Draft, ...]:
+        """What was collected, for another builder to adopt; a scratch builder is read this way and dropped."""
+        notes: dict[int | None, list[Diagnostic]] = {}
+        for note in self._diagnostics:
+            notes.setdefault(note.step, []).append(note)
+        return tuple(
+            Draft(kind, at, dict(fields), self._names.get(at), tuple(notes.get(at, ())))
+            for at, (kind, fields) in enumerate(self._drafts, start=1)
+        )
+
+    def adopt(self, draft: Draft, places: dict[int, int], **common: Any) -> int:
+        """A draft as the next step. `common` fills what the draft leaves open.
+
+        Args:
+            places: Index of each draft of its batch where it was made, to its index here; written to.
+        """
+        fields = {**{name: value for name, value in common.items() if value is not None}, **draft.fields}
+        for key in ("call_index", "parent"):
+            if key in draft.fields:
+                fields[key] = places.get(fields[key])
+        index = self.add(draft.kind, **fields)
+        if draft.kind is ToolResult:
+            self._names[index] = draft.name
+            if fields.get("call_index") is None:
+                self._drafts[-1][1]["pairing"] = "none"
+        places[draft.at] = index
+        for note in draft.notes:
+            self.note(note.code, note.message, index, severity=note.severity)
+        return index
+
+    def amend(self, index: int, **fields: Any) -> None:
+        """Fills fields of a step already added where they are empty."""
+        draft = self._drafts[index - 1][1]
+        for name, value in fields.items():
+            if value is not None and draft.get(name) is None:
+                draft[name] = value
 
     def build(self) -> Built:
         """The steps, with results, approvals and retries joined to their calls."""

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from judge.importers import logs
 from judge.importers.dialects import anthropic_messages, calls
+from judge.importers.dialects.messages import holds_response, sign_of
 from judge.importers.dialects.names import Names
 from judge.importers.dialects.stream import is_delta
 from judge.importers.envelope import ITEM_KEYS, LIST_KEYS
@@ -105,6 +106,8 @@ def _of_object(record: dict[str, Any], names: Names, keys: RunKeys) -> list[Clai
     seen = logs.look(record)
     if seen is not None:
         return [Claim(seen.format, seen.score, seen.layout, seen.evidence)]
+    if holds_response(record) or ("request" in record and holds_response(mapping(record.get("response")))):
+        return [Claim("openai-responses", 100, "run", "a response with its output items")]
     kind = record.get("object")
     if isinstance(kind, str) and kind.startswith("chat.completion"):
         layout: Layout = "item" if kind.endswith(".chunk") else "run"
@@ -223,6 +226,9 @@ def item_claims(item: Any, names: Names) -> list[Claim]:
     seen = logs.look(item)
     if seen is not None and seen.layout == "item":
         return [Claim(seen.format, seen.score, "item", seen.evidence)]
+    sign = sign_of(item)
+    if sign is not None:
+        return [Claim(sign.format, sign.score, "item", sign.evidence)]
     role = item.get("role")
     if isinstance(role, str) and ("content" in item or "tool_calls" in item or "function_call" in item):
         return [_message(item, role)]
