@@ -13,7 +13,23 @@ from collections.abc import Sequence
 
 import typer
 
-from judge.cli import cache, calibrate, config, convert, demo, doctor, metrics, models, rubrics, score, sets, show
+from judge.cli import (
+    cache,
+    calibrate,
+    cases,
+    config,
+    convert,
+    demo,
+    diff,
+    doctor,
+    metrics,
+    models,
+    rubrics,
+    score,
+    sets,
+    show,
+)
+from judge.cli import run as suite_run
 from judge.cli.output import note, printable
 from judge.errors import JudgeError
 
@@ -46,11 +62,15 @@ app.command("demo")(demo.demo)
 app.command("score")(score.score)
 app.command("metrics")(metrics.metrics)
 app.command("calibrate")(calibrate.calibrate)
+app.command("run")(suite_run.run)
+app.command("diff")(diff.diff)
 app.command("convert")(convert.convert)
 app.command("show")(show.show)
 app.add_typer(rubrics.app, name="rubrics")
 app.add_typer(sets.app, name="sets")
+app.add_typer(cases.app, name="cases")
 app.add_typer(models.app, name="models")
+app.add_typer(certificates.app, name="certificates")
 app.add_typer(cache.app, name="cache")
 app.add_typer(config.app, name="config")
 app.command("doctor")(doctor.doctor)
