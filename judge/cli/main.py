@@ -16,6 +16,7 @@ import typer
 from judge.cli import (
     cache,
     calibrate,
+    certificates,
     cases,
     config,
     convert,

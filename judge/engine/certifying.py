@@ -140,7 +140,7 @@ def finish(
         "verdicts": fingerprint([[o.item, o.sample, o.value, o.failed] for o in judged.observations]),
     }
     report = report.model_copy(update={"fingerprints": prints})
-    certificate = _certify(judged, report, data, dev, terms, now, criterion)
+    certificate = _certify(judged, report, data, dev, terms, now, criterion, report.cut if mark is None else mark)
     return Calibration(report=report, certificate=certificate, label_next=_label_next(judged, labels, criterion))
 
 
@@ -152,6 +152,7 @@ def _certify(
     terms: Terms,
     now: datetime,
     criterion: str,
+    pass_mark: float | None,
 ) -> Certificate:
     measured = measured_claims(report)
     claims = judge_claims(
@@ -193,7 +194,7 @@ def _certify(
         n_groups=report.n_groups,
         now=now,
         label_uses=uses,
-        pass_mark=report.cut,
+        pass_mark=pass_mark,
         calibrated=_calibrated(dev),
         canary=dict(list(canary.items())[:CANARY_SIZE]),
         fingerprints=report.fingerprints,
