@@ -16,8 +16,8 @@ import typer
 from judge.cli import (
     cache,
     calibrate,
-    certificates,
     cases,
+    certificates,
     config,
     convert,
     demo,
