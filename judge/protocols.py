@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from judge.types.metric import MetricResult
+from judge.types.policy import Ruling
 from judge.types.record import Record
 from judge.types.reference import Reference
 from judge.types.request import Reply, Request
@@ -118,3 +119,9 @@ class Metric(Protocol):
     unit: str
 
     def measure(self, trajectory: Trajectory, reference: Reference | None) -> MetricResult: ...
+
+
+class CustomCheck(Protocol):
+    """A policy check written in Python: a function, pure, that a policy file names under `custom`."""
+
+    def __call__(self, trajectory: Trajectory, parameters: Mapping[str, Any]) -> Ruling: ...

@@ -69,7 +69,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "call_order_f1": "judge.metrics.overlap:call_order_f1",
         "reference_overlap": "judge.metrics.reference:reference_overlap",
     },
-    # name of a custom check → function (trajectory, params) → Finding; all come from entry points or `register`
+    # name of a custom check → CustomCheck; none is built in, packages bring them by entry point
     "checks": {},
 }
 

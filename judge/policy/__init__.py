@@ -1,0 +1,7 @@
+"""Trajectory → checks, no model: rules of a policy file, and what a run left behind."""
+
+from judge.policy.check import Checker, check
+from judge.policy.explain import explain
+from judge.policy.library import lint_policy, load_policy, parse_policy
+
+__all__ = ["Checker", "check", "explain", "lint_policy", "load_policy", "parse_policy"]
