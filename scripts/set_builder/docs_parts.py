@@ -195,3 +195,83 @@ LARGE_EXPORT = Part(
     "huge zip",
     ("revoke key deploy", "sessions role"),
 )
+SQLITE = Part(
+    "install",
+    "SQLite is for trials only and refuses more than five accounts",
+    ("SQLite accounts team", "SQLite accounts team limit", "SQLite team accounts PostgreSQL"),
+    ("installing without PostgreSQL", "trials refuses five"),
+    "embedded storage engine",
+    ("download link valid", "seats pro rata"),
+)
+BACKUP_HOUR = Part(
+    "backup",
+    "Change the hour with backup.schedule",
+    ("backup hour change", "change backup hour schedule", "backup schedule hour night"),
+    ("every night 02:30", "backup.schedule setting"),
+    "cron timing",
+    ("reader role sessions", "tags front matter"),
+)
+BACKGROUND = Part(
+    "sync",
+    "once an hour in the background",
+    ("phone app background sync", "background sync phone app hour", "phone sync background"),
+    ("apps sync every", "apps background hour"),
+    "stale screen refresh",
+    ("larger parts split exports", "owners scopes admin"),
+)
+CALLBACK = Part(
+    "sso",
+    "/auth/sso/return on your own host",
+    ("SAML callback address", "SAML callback address provider", "callback address SAML host"),
+    ("/auth/sso/return host", "OpenID Connect return"),
+    "redirect uri",
+    ("seats invoice", "memory cores"),
+)
+ADMIN_KEY = Part(
+    "api-keys",
+    "only owners can create admin keys",
+    ("admin keys create", "create admin keys scopes", "admin keys scopes create settings"),
+    ("scopes read write admin", "developers settings admin"),
+    "privileged tokens",
+    ("websocket proxy", "invoices month"),
+)
+LOST_KEY = Part(
+    "api-keys",
+    "A key is shown once",
+    ("API key shown", "API key shown again", "API key shown once"),
+    ("settings developers keys", "secret qs_ starts"),
+    "recover forgotten token",
+    ("conflict copy paragraph", "Campus people month"),
+)
+EXPORT_LINK = Part(
+    "export",
+    "link stays valid for 72 hours",
+    ("export download link valid", "export download link hours", "download link export valid hours"),
+    ("download stays valid 72", "exported notebook download"),
+    "expired zip url",
+    ("SAML OpenID plans", "archive restore"),
+)
+SEATS = Part(
+    "billing",
+    "seats removed take effect at renewal",
+    ("seats removed billing", "billing seats removed renewal", "removed seats billing month"),
+    ("people leave seats", "renewal effect removed"),
+    "employees quitting",
+    ("markdown assets", "offline edits resync"),
+)
+NOTEBOOK = Part(
+    "limits",
+    "notebook holds up to 20,000 notes",
+    ("notebook notes limits", "notebook limits notes number", "how many notes notebook limits"),
+    ("quotas notebook holds", "workspace quotas"),
+    "maximum binder capacity",
+    ("restore renamed database", "invoices contact"),
+)
+HARDWARE = Part(
+    "install",
+    "2 CPU cores and 1.5 GB of memory for up to 50 people",
+    ("CPU cores memory people", "cores memory people", "memory CPU cores people installing"),
+    ("installing container image", "server requirements CPU"),
+    "hardware sizing",
+    ("conflict copy", "sessions end hours"),
+)

@@ -35,6 +35,23 @@ FACTS: dict[str, tuple[tuple[str, ...], str]] = {
     "docs-restore": (("running database is renamed, not deleted",), r"quill restore.*(renamed|another name)"),
     "docs-campus-price": (("Campus 4 USD with at least 200 people",), r"4 USD.*1,400 USD"),
     "docs-large-export": (("larger than 2 GB are split",), r"split"),
+    "docs-sqlite": (
+        ("SQLite is for trials only and refuses more than five accounts",),
+        r"(?i)^no.*five.*PostgreSQL 14",
+    ),
+    "docs-backup-hour": (("Change the hour with backup.schedule",), r"02:30.*backup\.schedule"),
+    "docs-background-sync": (("once an hour in the background",), r"once an hour.*45 seconds"),
+    "docs-callback-and-admin-key": (
+        ("/auth/sso/return on your own host", "only owners can create admin keys"),
+        r"/auth/sso/return.*\bowner",
+    ),
+    "docs-lost-key": (("A key is shown once",), r"shown (only )?once.*Settings, Developers"),
+    "docs-export-link": (("link stays valid for 72 hours",), r"72 hours.*(again|new link)"),
+    "docs-seats-removed": (("seats removed take effect at renewal",), r"at renewal.*(not before|July)"),
+    "docs-notebook-and-hardware": (
+        ("holds up to 20,000 notes", "2 CPU cores and 1.5 GB of memory"),
+        r"20,000.*2 CPU cores and 1\.5 GB",
+    ),
 }
 
 
@@ -163,6 +180,7 @@ CONTRADICTED = {
     "docs-sync-conflict-5": ("the earlier one is kept as a conflict copy", "the earlier edit is overwritten"),
     "docs-export-comments-4": ("not part of an export, except in HTML", "PDF, which includes comments"),
     "docs-large-export-3": ("larger than 2 GB are split", "split only above 10 GB"),
+    "docs-export-link-4": ("link stays valid for 72 hours", "link stays valid for seven days"),
 }
 
 

@@ -39,7 +39,7 @@ def test_an_unbroken_copy_loads_by_its_path(folder: Path) -> None:
     loaded = load_set(folder)
     assert loaded.name == "mine"
     assert loaded.settings.name == "docs_search"
-    assert (len(loaded.trajectories), len(loaded.labels)) == (76, 152)
+    assert (len(loaded.trajectories), len(loaded.labels)) == (108, 216)
     assert loaded.splits()["docs-clean"] == "test"
     assert loaded.clusters()["docs-clean"] == "docs-backup-retention"
 
@@ -60,7 +60,7 @@ LABELS: dict[str, tuple[Callable[[Rows], object], str]] = {
     ),
     "the same rater twice": (
         lambda rows: rows.append(rows[2]),
-        r"labels\.jsonl:153: 'construction' labelled 'process' of 'docs-wasteful' already, at .*labels\.jsonl:3",
+        r"labels\.jsonl:217: 'construction' labelled 'process' of 'docs-wasteful' already, at .*labels\.jsonl:3",
     ),
     "above the scale": (
         lambda rows: rows[0].update(value=6),
@@ -138,7 +138,7 @@ def test_a_run_that_differs_in_its_answer_is_no_leak(folder: Path) -> None:
     steps = load_set(folder).trajectories[0].to_json()["steps"]
     steps[-1]["text"] = "Three weeks."
     copy_into_dev(folder, steps=steps, final="Three weeks.")
-    assert len(load_set(folder).trajectories) == 77
+    assert len(load_set(folder).trajectories) == 109
 
 
 def test_equal_content_fingerprints_give_equal_keys() -> None:
@@ -156,7 +156,7 @@ def test_runs_without_a_group_are_their_own(folder: Path) -> None:
 
 def test_a_trajectory_twice_is_refused(folder: Path) -> None:
     edit(folder / "trajectories.jsonl", lambda rows: rows.append(rows[1]))
-    with pytest.raises(LabelError, match=r"trajectories\.jsonl:77: trajectory 'docs-wasteful' is there already.*:2"):
+    with pytest.raises(LabelError, match=r"trajectories\.jsonl:109: trajectory 'docs-wasteful' is there already.*:2"):
         load_set(folder)
 
 
@@ -269,8 +269,8 @@ def test_a_set_is_narrowed_to_the_faults_that_are_named() -> None:
     whole = load_set("docs_search")
     narrow = only_faults(whole, ("wasteful_repeat", "gave_up", "stalled"))
     assert narrow.name == "docs_search[gave_up,stalled,wasteful_repeat]"
-    assert len(narrow.trajectories) == 32 + 13 + 11 + 6  # sound runs, then each fault
-    assert len(narrow.labels) == 2 * 62
+    assert len(narrow.trajectories) == 48 + 17 + 15 + 11  # sound runs, then each fault
+    assert len(narrow.labels) == 2 * 91
     assert {label.trajectory_id for label in narrow.labels} == {run.id for run in narrow.trajectories}
     assert not [label for label in narrow.labels if label.note in ("fault: ungrounded", "fault: wandering")]
 
