@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 _HOME = {
     "load": "judge.engine.facade",
     "measure": "judge.engine.facade",
+    "check": "judge.engine.facade",
     "score": "judge.engine.facade",
     "ascore": "judge.engine.facade",
     "score_many": "judge.engine.facade",
@@ -34,7 +35,7 @@ _HOME = {
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
-    from judge.engine.facade import ascore, ascore_many, load, measure, score, score_many
+    from judge.engine.facade import ascore, ascore_many, check, load, measure, score, score_many
     from judge.errors import JudgeError
     from judge.prompt.library import load_rubric
     from judge.types import Label, Reference, Rubric, Trajectory, Verdict, Vote

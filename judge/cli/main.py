@@ -18,6 +18,7 @@ from judge.cli import (
     calibrate,
     cases,
     certificates,
+    check,
     config,
     convert,
     demo,
@@ -25,6 +26,7 @@ from judge.cli import (
     doctor,
     metrics,
     models,
+    policies,
     rubrics,
     score,
     sets,
@@ -65,9 +67,11 @@ app.command("metrics")(metrics.metrics)
 app.command("calibrate")(calibrate.calibrate)
 app.command("run")(suite_run.run)
 app.command("diff")(diff.diff)
+app.command("check")(check.check)
 app.command("convert")(convert.convert)
 app.command("show")(show.show)
 app.add_typer(rubrics.app, name="rubrics")
+app.add_typer(policies.app, name="policies")
 app.add_typer(sets.app, name="sets")
 app.add_typer(cases.app, name="cases")
 app.add_typer(models.app, name="models")

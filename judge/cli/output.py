@@ -4,12 +4,45 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import Any, Self
 
 
 def emit(document: Any) -> None:
     """One JSON document on stdout, UTF-8, keys in the order given."""
     sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+class ResultStream:
+    """One JSON document {KEY: [...]} written item by item, so that a long list is never in memory.
+
+    The document is closed also when the work between stops with an error: what was done stands in it.
+    """
+
+    def __init__(self, wanted: bool, key: str) -> None:
+        """
+        Args:
+            wanted: False writes nothing at all.
+            key: Name of the list.
+        """
+        self._wanted = wanted
+        self._key = key
+        self._count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def add(self, item: Any) -> None:
+        """Writes one item."""
+        lead = ",\n" if self._count else self._head()
+        self._count += 1
+        sys.stdout.write(lead + json.dumps(item, ensure_ascii=False, allow_nan=False))
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._wanted and (self._count or error is None):
+            sys.stdout.write("\n]}\n" if self._count else f"{self._head()}]}}\n")
+
+    def _head(self) -> str:
+        return f"{{{json.dumps(self._key)}: [\n"
 
 
 def say(text: str = "") -> None:

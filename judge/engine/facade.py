@@ -5,7 +5,7 @@ Blocking calls run on one private event loop, so they also work where a loop is 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,13 @@ from judge.engine.setup import make_setup
 from judge.errors import ConfigError, UsageError
 from judge.importers import load as read
 from judge.metrics import measure as measure_all
+from judge.policy import check as check_policy
 from judge.prompt import load_rubric
+from judge.protocols import CustomCheck
 from judge.providers.cache import TextCache
 from judge.providers.connection import connect
 from judge.types.metric import MetricResult
+from judge.types.policy import Policy, PolicyResult
 from judge.types.reference import Reference
 from judge.types.rubric import Rubric
 from judge.types.trajectory import Trajectory
@@ -58,6 +61,25 @@ def measure(trajectory: TrajectoryLike, reference: Any = None, **options: Any) -
     if given is not None and not isinstance(given, Reference):
         raise UsageError("measure takes one reference, and a mapping of several was given.")
     return measure_all(as_trajectory(trajectory), given, **options)
+
+
+def check(
+    trajectory: TrajectoryLike,
+    policy: Policy | str | Path | Mapping[str, Any],
+    *,
+    custom: Mapping[str, CustomCheck] | None = None,
+) -> PolicyResult:
+    """Every check of a policy on one trajectory; no model is called.
+
+    Args:
+        policy: The path of a policy file, its content as a mapping, or a `Policy`.
+        custom: Checks of your own, by the name that the policy gives them.
+
+    Raises:
+        PolicyError: The policy does not load, or a custom check crashed; the message names file and line.
+        TraceError: `trajectory` is no trace of a known format.
+    """
+    return check_policy(as_trajectory(trajectory), policy, custom=custom)
 
 
 def score(

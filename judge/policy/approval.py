@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from judge.policy.history import Attempt, History, indices, matches, named, places, succeeded, unsure
+from judge.policy.history import Attempt, History, counted, indices, matches, named, places, succeeded, unsure
 from judge.types.policy import ApprovalRule, Ruling
 from judge.types.trajectory import Approval
 
@@ -36,7 +36,7 @@ def approval(rule: ApprovalRule, history: History) -> Ruling:
     if not wrong:
         names = Counter(_approver(owners[attempt.index], attempt) for attempt in done)
         given = ", ".join(f"{count} by {name}" for name, count in names.items())
-        return Ruling(status="passed", detail=f"{len(done)} of {len(done)} calls approved: {given}{unsure(done)}.")
+        return Ruling(status="passed", detail=f"{counted(len(done), 'call')} approved: {given}{unsure(done)}.")
     parts = ", ".join(f"{count} {problem}" for problem, count in problems.items())
     detail = (
         f"{len(wrong)} of {len(done)} successful calls not approved{wanted} beforehand: {parts} "

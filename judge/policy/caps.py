@@ -19,6 +19,14 @@ _METRICS: dict[Cap, str] = {
     "usd": "cost_usd",
 }
 """The metric that measures what a cap limits; retries are counted here."""
+_UNITS: dict[Cap, str] = {
+    "tool_calls": "tool calls",
+    "steps": "steps",
+    "tokens": "tokens",
+    "seconds": "seconds",
+    "usd": "USD",
+    "retries": "retries",
+}
 
 
 def at_most(caps: dict[Cap, float], history: History) -> Ruling:
@@ -36,8 +44,8 @@ def at_most(caps: dict[Cap, float], history: History) -> Ruling:
             why = measured.reason or "not applicable: it is not recorded"
             return Ruling(status="not_applicable", detail=f"{cap}: {why}")
         least = "at least "
-    words = cap.replace("_", " ") if cap != "usd" else "USD"
-    detail = f"{least}{_plain(value)} {words}, at most {_plain(limit)} allowed"
+    words = _UNITS[cap]
+    detail = f"{least}{_plain(value)} of at most {_plain(limit)} {words}"
     if Decimal(repr(value)) <= Decimal(repr(limit)):
         return Ruling(status="passed", detail=f"{detail}.")
     beyond = _beyond(cap, int(limit), measured, history)

@@ -141,6 +141,11 @@ def places(steps: Iterable[int]) -> str:
     return " ".join(f"[S{step}]" for step in listed[:_SHOWN]) + more
 
 
+def counted(count: int, what: str) -> str:
+    """ "1 call", "3 calls"."""
+    return f"{count} {what if count == 1 else what + 's'}"
+
+
 def named(patterns: Iterable[str]) -> str:
     """Names for a sentence: "a", "a or b"."""
     return " or ".join(patterns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judge.policy.history import History, blocked, indices, matches, named, places, succeeded, unsure
+from judge.policy.history import History, blocked, counted, indices, matches, named, places, succeeded, unsure
 from judge.types.policy import Before, Names, Ruling
 from judge.types.trajectory import Message
 
@@ -16,7 +16,7 @@ def before(rule: Before, history: History) -> Ruling:
     tried = history.of(rule.then)
     done = succeeded(tried)
     if not done:
-        why = f"was called {len(tried)} times and never succeeded" if tried else "was not called"
+        why = f"was called {counted(len(tried), 'time')} and never succeeded" if tried else "was not called"
         return Ruling(status="passed", detail=f"{wanted} {why}, so nothing had to come before it.")
     then = done[0]
     problems: list[str] = []
@@ -52,7 +52,7 @@ def must_call(names: Names, history: History) -> Ruling:
         if done:
             guessed.append("" if any(a.status == "ok" for a in done) else unsure(done[:1]))
         elif attempts:
-            missing.append(f"{name} was tried {len(attempts)} times without success ({attempts[-1].status})")
+            missing.append(f"{name} was tried {counted(len(attempts), 'time')} without success ({attempts[-1].status})")
             vain += indices(attempts)
         else:
             missing.append(f"{name} was never called")

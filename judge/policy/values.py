@@ -11,6 +11,7 @@ from judge.policy.history import (
     Attempt,
     History,
     blocked,
+    counted,
     indices,
     named,
     places,
@@ -103,7 +104,7 @@ def total(rule: SumRule, history: History) -> Ruling:
             sum_ = EXACT.add(sum_, number)
         if sum_ > limit:
             over.append(attempt.index)
-    detail = f"{rule.argument} adds up to {sum_} over {len(done)} successful calls, against {limit}{unsure(done)}."
+    detail = f"{rule.argument} adds up to {sum_} over {counted(len(done), 'successful call')}, against {limit}{unsure(done)}."
     if over:
         return Ruling(status="failed", detail=f"{detail[:-1]}, over it from {places(over[:1])} on.", steps=tuple(over))
     return Ruling(status="passed", detail=detail)

@@ -232,7 +232,7 @@ class Ruling(Record):
 
     Attributes:
         detail: Why, in words. Never a credential.
-        steps: Indices of the steps that broke the rule, or that kept it where that is worth saying.
+        steps: Indices of the steps that broke the rule; empty where it was kept.
     """
 
     status: CheckStatus
