@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from judge.engine.case_checks import finish_status
 from judge.engine.suite_file import load_suite
 from judge.errors import UsageError
-from judge.types.trajectory import ToolCall, ToolResult, Trajectory
+from judge.policy.history import history
+from judge.policy.order import finish_of
+from judge.types.trajectory import Trajectory
 
 
 def case_text(trajectory: Trajectory, *, id: str, tags: Iterable[str] = ()) -> str:
@@ -24,9 +25,9 @@ def case_text(trajectory: Trajectory, *, id: str, tags: Iterable[str] = ()) -> s
     """
     if not (trajectory.task or "").strip():
         raise UsageError(f"The trace {trajectory.id!r} has no task, so nobody could try it again.")
-    worked = {s.call_index for s in trajectory.steps if isinstance(s, ToolResult) and s.status in ("ok", "unknown")}
-    tools = dict.fromkeys(s.name for s in trajectory.steps if isinstance(s, ToolCall) and s.index in worked)
-    status = finish_status(trajectory)
+    run = history(trajectory)
+    tools = dict.fromkeys(attempt.call.name for attempt in run.attempts if attempt.succeeded)
+    finish = finish_of(run)
     lines = [
         f"  - id: {id}",
         f"    task: {_quoted(trajectory.task or '')}",
@@ -36,8 +37,8 @@ def case_text(trajectory: Trajectory, *, id: str, tags: Iterable[str] = ()) -> s
     ]
     if tools:
         lines.append(f"      must_call: [{', '.join(_quoted(tool) for tool in tools)}]")
-    if status is not None:
-        lines.append(f"      finish_status: {_quoted(status)}")
+    if finish is not None:
+        lines.append(f"      finish_status: {_quoted(finish[0])}")
     if tags := list(tags):
         lines.append(f"    tags: [{', '.join(_quoted(tag) for tag in tags)}]")
     return "\n".join(lines) + "\n"

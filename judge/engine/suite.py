@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from judge.engine.agent_runner import AgentRun, run_agent
-from judge.engine.case_checks import outcome_checks, path_checks, policies
+from judge.engine.case_checks import PathChecker, outcome_checks
 from judge.engine.judged_rate import Grader, judged_rates
 from judge.engine.suite_summary import case_result, summarise
 from judge.errors import UsageError
 from judge.metrics import measure
+from judge.policy import load_policy
 from judge.types.metric import Check
 from judge.types.suite import Attempt, AttemptStatus, Case, CaseResult, JudgedRate, Suite, SuiteResult
 from judge.types.trajectory import ToolCall, Trajectory
-
-if TYPE_CHECKING:
-    from judge.policy import Policy
 
 ChosenSplit = Literal["dev", "holdout", "all"]
 AGENT_FAILED = frozenset({"timeout", "crashed", "no_trajectory"})
@@ -63,10 +61,15 @@ class SuiteRun:
         """Attempts of a case."""
         return self.attempts or case.attempts or self.suite.attempts
 
-    def policies(self) -> dict[str, Policy]:
-        """Every policy file that a chosen case names, by that name."""
+    def checkers(self) -> dict[str, PathChecker]:
+        """What checks the path of each chosen case, by the case's id.
+
+        Raises:
+            PolicyError: A policy file does not load.
+        """
         names = {case.policy or self.suite.policy for case in self.cases()}
-        return policies({name: self.folder / name for name in names if name is not None})
+        loaded = {name: load_policy(self.folder / name) for name in names if name is not None}
+        return {case.id: PathChecker(case, loaded.get(case.policy or self.suite.policy or "")) for case in self.cases()}
 
 
 def run_traces(
@@ -83,7 +86,7 @@ def run_traces(
     """
     cases = {case.id: case for case in run.cases()}
     known = {case.id for case in run.suite.cases}
-    loaded = run.policies()
+    checkers = run.checkers()
     attempts: dict[str, list[Attempt]] = defaultdict(list)
     seen: Counter[str] = Counter()
     unmatched = surplus = 0
@@ -103,7 +106,9 @@ def run_traces(
             surplus += 1
             continue
         attempts[name].append(
-            attempt_of(run, case, trajectory, left(trajectory.id), number=len(attempts[name]) + 1, loaded=loaded)
+            attempt_of(
+                run, case, trajectory, left(trajectory.id), number=len(attempts[name]) + 1, checker=checkers[name]
+            )
         )
     warnings = [f"{surplus} traces are more attempts than the cases want and were left out."] if surplus else []
     results = [
@@ -131,7 +136,7 @@ def run_agents(
         out: Folder for what the runs leave behind, as left/TRAJECTORY_ID.
         keep: Called with each trajectory as soon as it is there.
     """
-    loaded = run.policies()
+    checkers = run.checkers()
     ceiling = run.max_usd if run.max_usd is not None else run.suite.max_usd
     spent, unknown, count = 0.0, False, 0
     results: list[CaseResult] = []
@@ -153,7 +158,7 @@ def run_agents(
                 left=_free(out / "left" / f"{case.id}-{number}"),
                 seconds=case.seconds or run.suite.seconds,
             )
-            attempts.append(_attempt_made(run, case, made, number, loaded, keep))
+            attempts.append(_attempt_made(run, case, made, number, checkers[case.id], keep))
             spent += attempts[-1].cost_usd or 0.0
             unknown = unknown or attempts[-1].cost_usd is None
             count += 1
@@ -173,14 +178,14 @@ def _attempt_made(
     case: Case,
     made: AgentRun,
     number: int,
-    loaded: Mapping[str, Policy],
+    checker: PathChecker,
     keep: Callable[[Trajectory], None],
 ) -> Attempt:
     if made.trajectory is None:
         status: AttemptStatus = made.status if made.status != "done" else "no_trajectory"
         return Attempt(trajectory_id=None, number=number, status=status, seconds=made.seconds, reason=made.reason)
     keep(made.trajectory)
-    attempt = attempt_of(run, case, made.trajectory, made.left, number=number, loaded=loaded)
+    attempt = attempt_of(run, case, made.trajectory, made.left, number=number, checker=checker)
     return attempt.model_copy(update={"seconds": made.seconds})
 
 
@@ -191,17 +196,15 @@ def attempt_of(
     left: Path | None,
     *,
     number: int,
-    loaded: Mapping[str, Policy] | None = None,
+    checker: PathChecker,
 ) -> Attempt:
     """One attempt, checked. It passes when every rule of its outcome, its answer and its path holds.
 
     It is unmeasured where nothing fails and an outcome could not be looked at, or only a judge could tell.
     """
-    name = case.policy or run.suite.policy
-    policy = (loaded or {}).get(name) if name else None
     commands = run.allow_commands and run.suite.allow_commands
     ends = outcome_checks(case, trajectory, left, allow_commands=commands)
-    ways = path_checks(case, trajectory, mutating=run.suite.mutating, policy=policy)
+    ways = checker.check(trajectory)
     measured = measure(trajectory, only=["num_steps", "cost_usd", "seconds"])
     status, reason = _status(ends, ways)
     return Attempt(
@@ -237,7 +240,8 @@ def _holds(checks: Sequence[Check]) -> bool | None:
 
 
 def _not_measured(check: Check) -> bool:
-    return check.status == "not_applicable" and check.id.startswith("outcome:")
+    """What was asked of this attempt alone could not be seen; a rule of a policy may well not apply to it."""
+    return check.status == "not_applicable" and (check.id.startswith("outcome:") or check.id == "path:max_usd")
 
 
 def _status(ends: Sequence[Check], ways: Sequence[Check]) -> tuple[AttemptStatus, str]:

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from judge.document import Document, Form, Path_, ScalarKind, read_document, read_text
 from judge.errors import UsageError
+from judge.policy.form import FORM as POLICY
 from judge.types.record import Record
 from judge.types.suite import (
     AnswerCheck,
@@ -40,6 +41,8 @@ def _keys(path: Path_) -> tuple[str, ...] | None:
         return None
     if len(path) == 2:
         return _names(Case)
+    if path[2] == "invariants":
+        return POLICY.keys(("checks", *path[3:]))
     if path[2] == "outcome":
         if len(path) == 4:
             return _names(OutcomeCheck)
@@ -56,6 +59,8 @@ def _names(record: type[Record]) -> tuple[str, ...]:
 
 def _kind(path: Path_) -> ScalarKind:
     key = path[-1] if path else ""
+    if "invariants" in path[:3] and len(path) > 4:
+        return POLICY.kind(("checks", *path[3:]))
     if key in ("allow_commands", "absent"):
         return "boolean"
     if key == "equals" or "equals" in path:

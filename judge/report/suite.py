@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from judge.report.numbers import number, plural, steps, usd
 from judge.types.estimate import Statistic
+from judge.types.policy import PolicyResult
 from judge.types.suite import Attempt, CaseResult, Spread, SuiteDiff, SuiteResult
 
 MARK = {"passed": "pass", "failed": "FAIL", "flaky": "FLAKY", "unmeasured": "UNMEASURED", "not_run": "NOT RUN"}
@@ -124,3 +125,12 @@ def diff_text(diff: SuiteDiff) -> str:
 def share(value: float | None) -> str:
     """A share of attempts as a percentage, or "unmeasured"."""
     return "unmeasured" if value is None else f"{value:.0%}"
+
+
+def replay_text(result: PolicyResult) -> str:
+    """One replayed trace: each check with its steps, what failed first in capitals."""
+    lines = [f"== {result.trajectory_id}: {'replayed as recorded' if result.passed else 'FAILED'}"]
+    for check in result.checks:
+        mark = {"passed": "ok", "failed": "FAIL", "not_applicable": "-"}[check.status]
+        lines.append(f"  {mark.ljust(4)}  {check.id}  {check.detail}  {steps(check.steps)}".rstrip())
+    return "\n".join(lines)

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from judge.types.estimate import Statistic
 from judge.types.metric import Check
+from judge.types.policy import KINDS, Rule
 from judge.types.record import Record
 
 CaseSplit = Literal["dev", "holdout"]
-Invariant = Literal["no_repeated_calls", "no_mutation_before_read", "final_answer"]
 AttemptStatus = Literal["passed", "failed", "unmeasured", "timeout", "crashed", "no_trajectory"]
 CaseStatus = Literal["passed", "failed", "flaky", "unmeasured", "not_run"]
 
 NEVER_EASY = ("impossible", "out-of-scope", "hostile")
 """Tags of the cases that a suite without them says little about: what cannot, may not or must not be done."""
+
+
+def _as_rule(value: Any) -> Any:
+    """A rule named by its kind: "no_repeats", or {"read_before_mutation": {…}}."""
+    if isinstance(value, str):
+        value = {value: True}
+    if isinstance(value, dict) and "id" not in value:
+        kind = next((key for key in value if key in KINDS), None)
+        return {"id": kind or "invariant", **value}
+    return value
+
+
+Invariant = Annotated[Rule, BeforeValidator(_as_rule)]
+"""A rule of a policy file; its id is the name of its kind where it has none."""
 
 
 class SqlCheck(Record):
@@ -121,7 +135,7 @@ class TrajectoryLimits(Record):
     Attributes:
         must_call: Tools with at least one successful call.
         must_not_call: Tools with no call at all; a blocked attempt counts.
-        max_usd: In US dollars; an unknown cost fails, because the limit cannot be shown to hold.
+        max_usd: In US dollars; with an unknown cost the attempt is unmeasured.
         finish_status: Status of the final answer.
     """
 
@@ -146,6 +160,7 @@ class Case(Record):
         fixture: Folder, relative to the suite file, that every attempt gets a copy of.
         attempts: How often it is tried; None for the suite's.
         outcome: "reward" reads `labels["reward"]` of the trajectory (1 or more is right); else checks of what is left.
+        invariants: Rules as in a policy file, e.g. "no_repeats" or {"at_most": {"retries": 2}}.
         policy: Policy file, relative to the suite file; None for the suite's.
         seconds: Time limit of one attempt; None for the suite's.
     """
@@ -177,7 +192,6 @@ class Suite(Record):
 
     Attributes:
         attempts, policy, seconds: Of every case that gives none of its own.
-        mutating: Tools that change something, for the invariant no_mutation_before_read.
         allow_commands: Whether command checks may run; the command line must say so too.
         max_usd: No new case begins once this much is spent, in US dollars.
     """
@@ -186,7 +200,6 @@ class Suite(Record):
     attempts: int = Field(default=1, ge=1, le=1000)
     seconds: float = Field(default=300.0, gt=0)
     policy: str | None = None
-    mutating: tuple[str, ...] = ()
     allow_commands: bool = False
     max_usd: float | None = Field(default=None, gt=0)
     cases: tuple[Case, ...] = Field(min_length=1)
@@ -200,10 +213,6 @@ class Suite(Record):
         for case in self.cases:
             if not case.decides and self.policy is None and case.rubric is None:
                 raise ValueError(f"case {case.id!r} checks nothing: give it an outcome, an answer, limits or a policy")
-            if "no_mutation_before_read" in case.invariants and not self.mutating:
-                raise ValueError(
-                    f"case {case.id!r} wants no_mutation_before_read, and the suite lists no mutating tool"
-                )
         return self
 
 
