@@ -35,11 +35,17 @@ SEED = 20261130
 
 
 class Calibration(Record):
-    """What a calibration gives."""
+    """What a calibration gives.
+
+    Attributes:
+        label_next: Runs whose label would shrink the intervals most, first the most wanted.
+        verdicts: What the judge said of each run that was compared; None where it has no score.
+    """
 
     report: CalibrationReport
     certificate: Certificate
     label_next: tuple[str, ...] = ()
+    verdicts: dict[str, float | None] = {}
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,12 @@ def finish(
     }
     report = report.model_copy(update={"fingerprints": prints})
     certificate = _certify(judged, report, data, dev, terms, now, criterion, report.cut if mark is None else mark)
-    return Calibration(report=report, certificate=certificate, label_next=_label_next(judged, labels, criterion))
+    return Calibration(
+        report=report,
+        certificate=certificate,
+        label_next=_label_next(judged, labels, criterion),
+        verdicts=dict(zip(data.items, data.verdicts, strict=True)),
+    )
 
 
 def _certify(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from judge.engine.demo import Demo, DemoRun, DemoScene
+from judge.engine.demo import Demo, DemoCalibration, DemoRun, DemoScene
+from judge.report.calibration import DECISION_WORDS
 from judge.report.numbers import number, steps
 from judge.report.verdicts import score_text, vote_text
 
@@ -21,11 +22,39 @@ def demo_text(demo: Demo) -> str:
         lines += ["", "In plain words:"]
         lines += [f"- {sentence}" for sentence in _sentences(scene, runs, demo.judges)]
         lines.append("")
-    lines.append(
-        "All verdicts above are UNCERTIFIED: nothing has shown yet that either judge agrees with people. "
-        "A score from an uncertified judge is an opinion, not a measurement."
-    )
+    lines += [
+        "All verdicts above are UNCERTIFIED: nothing has shown yet that either judge agrees with anybody. "
+        "A score from an uncertified judge is an opinion, not a measurement. So the judges are measured now:",
+        "",
+    ]
+    if demo.calibrations:
+        lines += _calibrations(demo.calibrations)
     return "\n".join(lines)
+
+
+def _calibrations(found: tuple[DemoCalibration, ...]) -> list[str]:
+    lines = [
+        "## Calibrating both judges on the shipped set docs_search",
+        "",
+        "The labels of this set are known by construction: each run was written with a named fault or without one. "
+        "None of them is human, so a certificate on it speaks of these faults and of nothing else.",
+    ]
+    for one in found:
+        certificate = one.calibration.certificate
+        lines += ["", f"{one.judge}, on {one.title}: {DECISION_WORDS[certificate.decision]}"]
+        lines += [f"  {reason}" for reason in certificate.reasons]
+        lines += [f"  {sentence}" for sentence in one.calibration.report.sentences[:2]]
+        if one.caught:
+            shown = ", ".join(f"{fault} {right} of {total}" for fault, (right, total) in sorted(one.caught.items()))
+            lines.append(f"  Faults it noticed: {shown}")
+        titles = {claim.name: claim.title for claim in certificate.claims}
+        lines.append(f"  Not tested: {', '.join(titles[name] for name in certificate.not_tested)}.")
+    lines += [
+        "",
+        "With a certificate saved by `judge calibrate`, `judge score --require-trust` scores with that exact judge and "
+        "refuses every other one (exit 3). Change a character of the rubric, or the number of votes, and it refuses.",
+    ]
+    return lines
 
 
 def _metrics(runs: list[DemoRun]) -> list[str]:
