@@ -27,6 +27,7 @@ from judge.cli import (
     metrics,
     models,
     policies,
+    replay,
     rubrics,
     score,
     sets,
@@ -67,6 +68,7 @@ app.command("metrics")(metrics.metrics)
 app.command("calibrate")(calibrate.calibrate)
 app.command("run")(suite_run.run)
 app.command("diff")(diff.diff)
+app.command("replay")(replay.replay)
 app.command("check")(check.check)
 app.command("convert")(convert.convert)
 app.command("show")(show.show)

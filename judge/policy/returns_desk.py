@@ -1,4 +1,4 @@
-"""A simulated returns desk: look up an order, check that it may go back, create the return; a tool may fail for a while.
+"""A simulated returns desk: look up an order, check that it may go back, create the return; a tool may fail.
 
 Eligible: the order exists, is delivered, is returnable, and was delivered at most 30 days ago. A request for anything
 but a return needs no tool. A missing order and a used-up call budget end as unavailable.
@@ -145,11 +145,8 @@ class ReturnsDesk:
     def unsupported(self, text: str, status: str | None) -> Collection[str]:
         """Return numbers that nobody gave, and an ending that the state does not bear out."""
         given = set(self._returns.values())
-        wrong = [
-            f"the return number {number} was given by no tool"
-            for number in _NUMBER.findall(text)
-            if number not in given
-        ]
+        invented = [number for number in _NUMBER.findall(text) if number not in given]
+        wrong = [f"the return number {number} was given by no tool" for number in invented]
         id = self._first.order_id or ""
         if status == "returned" and id not in self._returns:
             wrong.append(f"it ends as returned, and there is no return of {id}")
