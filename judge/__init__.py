@@ -22,6 +22,7 @@ _HOME = {
     "ascore": "judge.engine.facade",
     "score_many": "judge.engine.facade",
     "ascore_many": "judge.engine.facade",
+    "calibrate": "judge.engine.calibrating",
     "load_rubric": "judge.prompt.library",
     "Trajectory": "judge.types",
     "Rubric": "judge.types",
@@ -35,6 +36,7 @@ _HOME = {
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
+    from judge.engine.calibrating import calibrate
     from judge.engine.facade import ascore, ascore_many, check, load, measure, score, score_many
     from judge.errors import JudgeError
     from judge.prompt.library import load_rubric

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from judge.calibration.dataset import sources
 from judge.calibration.examine import Beside
@@ -14,7 +15,7 @@ from judge.calibration.observations import Observation, Scales, observe, read_ro
 from judge.calibration.sets import load_set
 from judge.config import Settings
 from judge.engine.certifying import Calibration, Judged, Terms, finish, panel_of
-from judge.engine.facade import open_judge, rubric_of, score_many
+from judge.engine.facade import open_judge, rubric_of, score_many, settings_of
 from judge.engine.loop import PRIVATE
 from judge.engine.setup import make_setup
 from judge.errors import LabelError, UsageError
@@ -26,6 +27,41 @@ from judge.types.label import Label
 from judge.types.rubric import BinaryScale, Rubric, ViewSettings
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import JudgeSpec, Verdict, VoteRule
+
+
+def calibrate(
+    label_set: str | Path | CalibrationSet,
+    *,
+    judge: str | None = None,
+    rubric: str | Path | Rubric | None = None,
+    criterion: str | None = None,
+    repeats: int | None = None,
+    save: str | Path | None = None,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Calibration:
+    """Runs a judge on a calibration set and certifies, refuses or leaves it undecided.
+
+    Args:
+        label_set: A shipped set's name, a folder, or a set in memory.
+        judge: The judge's name; None for the configured one.
+        repeats: Samples a run, to see the wobble.
+        save: Folder that the certificate is written to; None keeps it in memory.
+        options: Settings for this call, as for `judge.score`.
+
+    Raises:
+        LabelError: The set is inconsistent. TooFewLabels: nothing to compare.
+    """
+    chosen = settings_of(settings, {"judge": judge, **options})
+    return calibrate_set(
+        label_set,
+        settings=chosen,
+        now=datetime.now(UTC),
+        rubric=rubric,
+        criterion=criterion,
+        repeats=repeats,
+        terms=lambda terms: replace(terms, save=Path(save) if save is not None else None),
+    )
 
 
 def calibrate_set(
