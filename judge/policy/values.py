@@ -104,7 +104,8 @@ def total(rule: SumRule, history: History) -> Ruling:
             sum_ = EXACT.add(sum_, number)
         if sum_ > limit:
             over.append(attempt.index)
-    detail = f"{rule.argument} adds up to {sum_} over {counted(len(done), 'successful call')}, against {limit}{unsure(done)}."
+    calls = counted(len(done), "successful call")
+    detail = f"{rule.argument} adds up to {sum_} over {calls}, against {limit}{unsure(done)}."
     if over:
         return Ruling(status="failed", detail=f"{detail[:-1]}, over it from {places(over[:1])} on.", steps=tuple(over))
     return Ruling(status="passed", detail=detail)
@@ -130,10 +131,11 @@ def arguments(rule: SchemaRule, history: History, problem_of: Callable[[Any, Any
     """The arguments of every call fit the schema of the rule, or else what the trajectory's tool list declares.
 
     Args:
-        problem_of: (schema, arguments) to what does not fit, without the value; None where all does.
+        problem_of: (schema, arguments) to what does not fit, without the value; None where all does. Raises ValueError
+            where the schema cannot be used.
 
-    Vacuous: passed where no call was made. Not applicable: no schema is given and some tool that was called declares
-    none. Steps: the calls that do not fit.
+    Vacuous: passed where no call was made. Not applicable: no schema is given, and some tool that was called declares
+    none or one that cannot be used. Steps: the calls that do not fit.
     """
     declared = {tool.name: tool.parameters for tool in history.trajectory.tools if tool.parameters is not None}
     attempts = history.of(rule.tools)
@@ -149,7 +151,10 @@ def arguments(rule: SchemaRule, history: History, problem_of: Callable[[Any, Any
             return "the arguments are not JSON"
         return problem_of(declared[call.name] if rule.schema_ is None else rule.schema_, arguments_of(call))
 
-    return _each(rule.tools, history, misfit, "the arguments of every call fit the schema")
+    try:
+        return _each(rule.tools, history, misfit, "the arguments of every call fit the schema")
+    except ValueError as error:
+        return Ruling(status="not_applicable", detail=f"not applicable: the declared schema cannot be used: {error}")
 
 
 def _each(tools: tuple[str, ...], history: History, problem_of: Callable[[Attempt], str | None], kept: str) -> Ruling:
