@@ -22,6 +22,7 @@ from judge.types.trajectory import (
     StepError,
     ToolCall,
     ToolResult,
+    Usage,
 )
 
 
@@ -73,6 +74,57 @@ class StepBuilder:
         index = len(self._drafts) + 1
         self._drafts.append((kind, {name: value for name, value in fields.items() if value is not None}))
         return index
+
+    def fill(self, start: int, **fields: Any) -> None:
+        """Gives the steps behind the first `start` what they lack of `fields`; `extra` is joined key by key."""
+        extra = fields.pop("extra", None)
+        given = {name: value for name, value in fields.items() if value is not None}
+        for _, own in self._drafts[start:]:
+            for name, value in given.items():
+                own.setdefault(name, value)
+        if extra and start < len(self._drafts):
+            own = self._drafts[start][1]
+            own["extra"] = {**extra, **(own.get("extra") or {})}
+
+    def set_usage(self, start: int, usage: Usage) -> None:
+        """Puts a model call's usage on the first step behind the first `start`."""
+        if start < len(self._drafts):
+            self._drafts[start][1]["usage"] = usage
+
+    def flag_results(self, start: int, status: ResultStatus) -> None:
+        """Sets the status of the results behind the first `start` steps."""
+        for kind, fields in self._drafts[start:]:
+            if kind is ToolResult:
+                fields["status"] = status
+
+    def names_of_calls(self) -> list[str]:
+        """Tool names of the calls so far."""
+        return [fields["name"] for kind, fields in self._drafts if kind is ToolCall]
+
+    def agents(self) -> set[str]:
+        """Names of the agents that steps so far belong to."""
+        return {fields["agent"] for _, fields in self._drafts if fields.get("agent")}
+
+    def has_turn(self, turn: str) -> bool:
+        """Whether a step of a model call was added already."""
+        return any(fields.get("turn") == turn for _, fields in self._drafts)
+
+    def mark_synthetic(self) -> None:
+        """Marks every step so far as not recorded from a run."""
+        for _, fields in self._drafts:
+            fields["provenance"] = "synthetic"
+
+    def call_id_of(self, index: int) -> str | None:
+        """Call id of a step that is a call."""
+        found: str | None = self._drafts[index - 1][1].get("call_id")
+        return found
+
+    def find_call(self, call_id: str, after: int = 0) -> int:
+        """Index of the first call of an id behind the first `after` steps; `after` itself where there is none."""
+        for index, (kind, fields) in enumerate(self._drafts[after:], start=after + 1):
+            if kind is ToolCall and fields.get("call_id") == call_id:
+                return index
+        return after
 
     def message(self, role: str, content: Content, **common: Any) -> int:
         """Something said; a message with nothing at all is kept and noted."""
@@ -196,8 +248,14 @@ class StepBuilder:
         """Fills fields of a step already added where they are empty."""
         draft = self._drafts[index - 1][1]
         for name, value in fields.items():
-            if value is not None and draft.get(name) is None:
+            if value is not None and draft.get(name) in (None, ()):
                 draft[name] = value
+
+    def settle(self, index: int, status: ResultStatus) -> None:
+        """The status of a result already added, where it was not known."""
+        draft = self._drafts[index - 1][1]
+        if draft.get("status", "unknown") == "unknown":
+            draft["status"] = status
 
     def build(self) -> Built:
         """The steps, with results, approvals and retries joined to their calls."""
