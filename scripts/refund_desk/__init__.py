@@ -1,0 +1,1 @@
+"""The refund desk: a batch of tickets under a ceiling."""

@@ -1,0 +1,1 @@
+"""The returns desk: two agents, their cases, and the states behind them."""
