@@ -39,7 +39,7 @@ def is_chunk(record: Mapping[str, Any]) -> bool:
         return "messageId" in record
     if kind == "finish":
         return set(record) <= {"type", "finishReason", "messageMetadata"}
-    return kind in _TYPES
+    return isinstance(kind, str) and kind in _TYPES
 
 
 class UiStream:
