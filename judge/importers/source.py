@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
+import zstandard
+
 from judge.errors import TraceError
+from judge.importers.archive import folder_members, read_archive
 from judge.importers.decoding import Decoded, Note, NotJson, decode, decode_many
 from judge.importers.text import lines_of, refuse_foreign
 from judge.protocols import Head
@@ -21,7 +24,7 @@ MAX_WHOLE = 512 * 2**20
 MAX_LINE = 256 * 2**20
 """Longest line of a JSON Lines file, in bytes."""
 MAX_UNPACKED = 2 * 2**30
-"""Most bytes that a gzip file may unpack to."""
+"""Most bytes that a packed file may unpack to."""
 HEAD = 60
 """Records that detection looks at."""
 HEAD_BYTES = 8 * 2**20
@@ -89,7 +92,7 @@ def open_document(path: str | Path) -> Document:
         return _open(None, "standard input", None, sys.stdin.buffer)
     file = Path(path)
     if file.is_dir():
-        raise TraceError(f"{str(path)!r} is a folder.", hint="Give the trace files in it, one by one or by a pattern.")
+        return _open_folder(file, str(path))
     try:
         sha256 = _sha256(file)
         stream: IO[bytes] = file.open("rb")
@@ -105,6 +108,47 @@ def open_document(path: str | Path) -> Document:
     return document
 
 
+def _open_folder(folder: Path, shown: str) -> Document:
+    """A run that is a folder: all its events as one list, or a record a file."""
+    members, one_run = folder_members(folder)
+    if not members:
+        raise TraceError(f"{shown!r} is a folder.", hint="Give the trace files in it, one by one or by a pattern.")
+    digest = hashlib.sha256()
+    for member in members:
+        digest.update(member.name.encode("utf-8", "replace") + b"\0" + bytes.fromhex(_sha256(member)))
+    entries = _one_entry(members, shown) if one_run else (_file_entry(member, shown) for member in members)
+    return _document(folder, shown, digest.hexdigest(), entries)
+
+
+def _one_entry(members: list[Path], shown: str) -> Iterator[Entry | Fault]:
+    read = [_file_entry(member, shown) for member in members]
+    yield Entry(WHOLE, None, [entry.value for entry in read], tuple(note for entry in read for note in entry.notes))
+
+
+def _file_entry(member: Path, shown: str) -> Entry:
+    if member.stat().st_size > MAX_LINE:
+        raise TraceError(f"{shown}, {member.name}: more than {MAX_LINE // 2**20} MiB.")
+    return _entry_of(member.name, member.read_bytes(), shown)
+
+
+def _entry_of(name: str, data: bytes, shown: str) -> Entry:
+    try:
+        found = decode(data)
+    except NotJson as error:
+        raise _not_json(error, f"{shown}, {name}") from None
+    return Entry(name, None, found.value, found.notes, len(data))
+
+
+def _samples(file: IO[bytes], shown: str) -> Iterator[Entry | Fault]:
+    """The samples of an Inspect archive, each as a log of its own."""
+    for name, data, head in read_archive(file, shown, max_member=MAX_WHOLE, max_total=MAX_UNPACKED):
+        about = _entry_of("header", head or b"{}", shown).value
+        entry = _entry_of(name, data, shown)
+        around = about if isinstance(about, dict) else {}
+        log = {"version": around.get("version"), "plan": None, "eval": {}, **around, "samples": [entry.value]}
+        yield entry._replace(value=log)
+
+
 def _open(path: Path | None, shown: str, sha256: str | None, raw: IO[bytes]) -> Document:
     stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, raw))
     start = stream.peek(4096)[:4096]
@@ -114,9 +158,21 @@ def _open(path: Path | None, shown: str, sha256: str | None, raw: IO[bytes]) -> 
             start = stream.peek(4096)[:4096]
         except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
             raise TraceError(f"{shown}: is gzip and does not unpack: {error}.") from None
+    if start[:4] == b"\x28\xb5\x2f\xfd":
+        packed = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+        stream = io.BufferedReader(_Capped(packed, shown))
+        try:
+            start = stream.peek(4096)[:4096]
+        except zstandard.ZstdError as error:
+            raise TraceError(f"{shown}: is zstd and does not unpack: {error}.") from None
+    if start[:4] == b"PK\x03\x04" and path is not None:
+        return _document(path, shown, sha256, _samples(stream, shown))
     refuse_foreign(start, shown)
     lines = _guarded(lines_of(stream, start, shown, longest=MAX_LINE), shown)
-    entries = _entries(lines, shown)
+    return _document(path, shown, sha256, _entries(lines, shown))
+
+
+def _document(path: Path | None, shown: str, sha256: str | None, entries: Iterator[Entry | Fault]) -> Document:
     first: list[Entry | Fault] = []
     records: list[Any] = []
     size = 0
@@ -234,7 +290,7 @@ def _guarded(lines: Iterator[bytes], shown: str) -> Iterator[bytes]:
     """Failures of reading as errors that name the file."""
     try:
         yield from lines
-    except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+    except (OSError, EOFError, zstandard.ZstdError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
         raise TraceError(f"{shown}: reading it failed: {error}.") from None
 
 
@@ -246,7 +302,7 @@ def _sha256(path: Path) -> str:
 class _Capped(io.RawIOBase):
     """Unpacked bytes, up to `MAX_UNPACKED`."""
 
-    def __init__(self, packed: gzip.GzipFile, shown: str) -> None:
+    def __init__(self, packed: gzip.GzipFile | zstandard.ZstdDecompressionReader, shown: str) -> None:
         self._packed = packed
         self._shown = shown
         self._read = 0

@@ -9,10 +9,10 @@ from typing import IO
 from judge.errors import TraceError
 
 _FOREIGN: tuple[tuple[bytes, str], ...] = (
-    (b"PK\x03\x04", "a zip archive (an Inspect .eval, perhaps)"),
+    (b"PK\x03\x04", "a zip archive (an Inspect .eval is read from a file, not from a stream)"),
     (b"SQLite format 3\x00", "an SQLite database"),
     (b"PAR1", "a Parquet file"),
-    (b"\x28\xb5\x2f\xfd", "a zstd archive"),
+    (b"\x28\xb5\x2f\xfd", "zstd inside a packed file"),
     (b"\x1f\x8b", "gzip inside gzip"),
     (b"%PDF-", "a PDF"),
     (b"\x89PNG", "an image"),
