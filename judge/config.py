@@ -34,9 +34,9 @@ class ProviderSettings(Record):
             `Settings.keys` on loading, so that what is stored and shown never holds them.
         api_key_env: Name of the environment variable that holds the key; the key itself is never stored.
         headers: Extra HTTP headers; ``${NAME}`` in a value is read from the environment when sending.
-        timeout_s: Longest wait for one HTTP request, in seconds.
+        timeout_s: Longest time for one HTTP request, from sending to the last byte, in seconds.
         concurrency: Most calls under way at once; None for the run's.
-        requests_per_minute: Quota, or None.
+        requests_per_minute, tokens_per_minute: Quotas, or None for those that the server's headers tell.
     """
 
     base_url: str | None = None
@@ -45,6 +45,7 @@ class ProviderSettings(Record):
     timeout_s: float = Field(default=120.0, gt=0)
     concurrency: int | None = Field(default=None, ge=1)
     requests_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0)
 
 
 class ModelSettings(Record):
@@ -72,7 +73,12 @@ class Settings(Record):
         retries: Tries after the first for a sample whose reply is unusable.
         http_retries: Tries after the first for one HTTP request that may succeed later.
         max_wait_s: Longest wait that is obeyed when a server asks for one; more is an error that states it.
+        call_deadline_s: Longest time for one judge call with all its tries and waits, in seconds; None for no limit.
         cache: Whether the reply cache is read and written.
+        max_usd: Spend cap of a run in US dollars; max_usd_per_item of one trajectory, max_usd_per_day of everything
+            judged with this cache folder on one day (UTC).
+        price_file: JSON of model name to prices in the form of litellm's table; goes before that table.
+        telemetry: Whether judge calls are traced and measured by OpenTelemetry; on where its exporter is configured.
         min_coverage: Least share of scored trajectories for a summary to pass.
         keys: Secrets by environment name; never dumped, never shown.
     """
@@ -91,11 +97,16 @@ class Settings(Record):
     retries: int = Field(default=2, ge=0, le=10)
     http_retries: int = Field(default=4, ge=0, le=20)
     max_wait_s: float = Field(default=300.0, gt=0)
+    call_deadline_s: float | None = Field(default=None, gt=0)
     concurrency: int = Field(default=8, ge=1, le=4096)
     cache: bool = True
     cache_dir: Path
     certificates: Path = Path(".judge/certificates")
     max_usd: float | None = Field(default=None, gt=0)
+    max_usd_per_item: float | None = Field(default=None, gt=0)
+    max_usd_per_day: float | None = Field(default=None, gt=0)
+    price_file: Path | None = None
+    telemetry: bool = False
     min_coverage: float = Field(default=0.0, ge=0, le=1)
     providers: dict[str, ProviderSettings] = {}
     models: dict[str, ModelSettings] = {}
@@ -194,6 +205,8 @@ _FROM_ENVIRONMENT = {
     "JUDGE_CERTIFICATES": "certificates",
     "JUDGE_CONCURRENCY": "concurrency",
     "JUDGE_MAX_USD": "max_usd",
+    "JUDGE_MAX_USD_PER_DAY": "max_usd_per_day",
+    "JUDGE_PRICE_FILE": "price_file",
 }
 
 
@@ -214,7 +227,7 @@ def load_settings(
         ConfigError: A file does not parse, a key is unknown or a value does not fit.
     """
     env = os.environ if environment is None else environment
-    values: dict[str, Any] = {"cache_dir": _cache_home(env)}
+    values: dict[str, Any] = {"cache_dir": _cache_home(env), "telemetry": _telemetry(env)}
     path = Path(env["JUDGE_CONFIG"]) if env.get("JUDGE_CONFIG") else (folder or Path.cwd()) / "judge.toml"
     if path.exists():
         values |= _read(path)
@@ -231,6 +244,18 @@ def load_settings(
         return Settings.model_validate(values)
     except ValidationError as error:
         raise _explain(error, path if path.exists() else None) from None
+
+
+_EXPORTERS = (
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+)
+
+
+def _telemetry(env: Mapping[str, str]) -> bool:
+    """Whether an OpenTelemetry exporter is configured in the standard variables, and not switched off."""
+    return any(env.get(name) for name in _EXPORTERS) and env.get("OTEL_SDK_DISABLED", "").lower() != "true"
 
 
 def _cache_home(env: Mapping[str, str]) -> Path:
