@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from dataclasses import dataclass
 from operator import length_hint
 
+from judge.engine.control import Control
 from judge.engine.judging import Case, Judging, Stopped
 from judge.errors import BudgetReached, TerminalError, UsageError
 from judge.types.reference import Reference
@@ -62,17 +63,25 @@ class Run:
         reference: References = None,
         concurrency: int,
         progress: Callable[[Progress], None] | None = None,
+        done: Callable[[Verdict], None] | None = None,
+        control: Control | None = None,
     ) -> None:
         """
         Args:
             reference: One for every trajectory, or a mapping from trajectory id, or else group, to one.
             concurrency: Trajectories under way at once.
+            done: Takes each verdict as soon as it is there, before it counts. Then `batches` gives none, no
+                verdict waits for another one, and the ids have been checked by the caller. What it raises stops
+                the run.
+            control: Lets others end the run early.
         """
         self._judging = judging
         self._source = trajectories
         self._reference = reference
         self._concurrency = concurrency
         self._progress = progress
+        self._done = done
+        self._control = control or Control()
         hint = length_hint(trajectories, -1)
         self._total = hint if hint >= 0 else None
         self._seen: dict[str, str] = {}
@@ -103,7 +112,8 @@ class Run:
                 verdict = begun if isinstance(begun, Verdict) else judging.recall(begun)
                 if verdict is not None:
                     self._count(verdict)
-                    self._window.append(verdict)
+                    if self._done is None:
+                        self._window.append(verdict)
                 elif not isinstance(begun, Verdict):
                     self._start(begun)
                     await asyncio.sleep(0)  # lets the new call leave before the next prompt is made
@@ -136,10 +146,11 @@ class Run:
     def _incoming(self) -> Iterator[Trajectory]:
         """The trajectories until the run is stopped; an error of the source stops it too."""
         source = iter(self._source)
-        while self._judging.stopped is None:
+        while self._judging.stopped is None and not self._control.ending():
             try:
                 trajectory = next(source)
-                self._check_id(trajectory)
+                if self._done is None:
+                    self._check_id(trajectory)
             except StopIteration:
                 return
             except Exception as error:
@@ -162,7 +173,8 @@ class Run:
     def _start(self, case: Case) -> None:
         task = asyncio.get_running_loop().create_task(self._judging.finish(case))
         self._running.add(task)
-        self._window.append(task)
+        if self._done is None:
+            self._window.append(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[Verdict]) -> None:
@@ -200,6 +212,12 @@ class Run:
             window.popleft()
 
     def _count(self, verdict: Verdict) -> None:
+        if self._done is not None:
+            try:
+                self._done(verdict)
+            except Exception as error:
+                self._judging.stop(error)
+                return
         self._finished += 1
         self._failed += verdict.status == "error"
         self._calls += verdict.calls

@@ -1,0 +1,317 @@
+"""Which trajectories of a run are done, and where their verdicts lie: a small SQLite file beside the results.
+
+The results file is the truth and the index is derived from it: what a killed writer left out of the index is
+read from the tail of the results, and a lost or damaged index is built again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from judge.types.record import Record
+
+INDEX = "index.sqlite"
+VERSION = "1"
+BATCH = 512
+"""Rows written together; a kill loses none, since they are read again from the results."""
+_SCHEMA = """
+    CREATE TABLE IF NOT EXISTS item(
+        id TEXT PRIMARY KEY, position INTEGER, content BLOB,
+        status TEXT, judged BLOB, offset INTEGER, length INTEGER) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS item_position ON item(position);
+    CREATE TABLE IF NOT EXISTS fact(name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+"""
+_PENDING = "position IS NOT NULL AND (status IS NULL OR status = 'error' OR judged IS NOT content)"
+_KEPT = "position IS NOT NULL AND offset IS NOT NULL"
+
+
+class Line(NamedTuple):
+    """Where one verdict lies in the results file, in bytes."""
+
+    id: str
+    status: str
+    content: bytes
+    offset: int
+    length: int
+
+
+class Counts(Record):
+    """How far a run is.
+
+    Attributes:
+        items: Trajectories of the input; `pending` of them have no verdict on their present content but an error
+            or none at all.
+        by_status: Verdicts by status, one for each trajectory.
+        removed: Trajectories with a verdict that are no longer in the input.
+        bad_lines: Lines of the results file that are no verdict of this run.
+        replaced: Verdicts that a newer one took the place of.
+    """
+
+    items: int
+    pending: int
+    by_status: dict[str, int]
+    removed: int
+    bad_lines: int
+    replaced: int
+
+
+class Spend(Record):
+    """What all verdicts ever written to a run cost, the replaced ones included.
+
+    Attributes:
+        known_usd: Of the verdicts whose cost is known.
+        unpriced: Verdicts with calls of unknown cost; with any, `known_usd` is a lower bound.
+    """
+
+    known_usd: float = 0.0
+    unpriced: int = 0
+    calls: int = 0
+
+
+class Index:
+    """The index of one run folder. Not safe for two writers: the folder's lock keeps them apart."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self._path = path
+        self._lines: list[Line] = []
+        self._new: dict[str, tuple[str, bytes]] = {}
+        self._tally = {"known_usd": 0.0, "unpriced": 0, "calls": 0, "bad_lines": 0, "replaced": 0}
+        if read_only:
+            self._sql = _copy(path)
+        else:
+            try:
+                self._sql = _open(path)
+            except sqlite3.DatabaseError:
+                for suffix in ("", "-wal", "-shm"):
+                    Path(f"{path}{suffix}").unlink(missing_ok=True)
+                self._sql = _open(path)
+        for name in self._tally:
+            kept = self.fact(name)
+            if kept is not None:
+                self._tally[name] = float(kept) if name == "known_usd" else int(kept)
+
+    def fact(self, name: str) -> str | None:
+        """One remembered fact about the run."""
+        row = self._sql.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def _set(self, name: str, value: object) -> None:
+        self._sql.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (name, str(value)))
+
+    # -- the input ---------------------------------------------------------------------------------------------
+
+    def scan(self, items: Iterable[tuple[str, bytes]], *, print_of_input: str) -> list[tuple[str, int, int]]:
+        """Takes down the input: ids in order, with the content of each.
+
+        Returns:
+            Ids that stand twice, each with the positions (from 1) of the first and of the repeat. The scan
+            counts as done only when there are none.
+        """
+        twice: list[tuple[str, int, int]] = []
+        with self._sql:
+            self._sql.execute("DELETE FROM fact WHERE name = 'input'")
+            self._sql.execute("UPDATE item SET position = NULL, content = NULL")
+            batch: list[tuple[str, int, bytes]] = []
+            for position, (name, content) in enumerate(items, start=1):
+                batch.append((name, position, content))
+                if len(batch) >= BATCH:
+                    twice += self._add(batch)
+                    batch = []
+            twice += self._add(batch)
+            self._sql.execute("DELETE FROM item WHERE position IS NULL AND offset IS NULL")
+            if not twice:
+                self._set("input", print_of_input)
+        return twice
+
+    def _add(self, batch: list[tuple[str, int, bytes]]) -> list[tuple[str, int, int]]:
+        before = self._sql.total_changes
+        self._sql.executemany(
+            "INSERT INTO item(id, position, content) VALUES (?, ?, ?) ON CONFLICT(id) DO UPDATE "
+            "SET position = excluded.position, content = excluded.content WHERE item.position IS NULL",
+            batch,
+        )
+        if self._sql.total_changes - before == len(batch):
+            return []
+        twice = []
+        for name, position, _ in batch:
+            first = self._sql.execute("SELECT position FROM item WHERE id = ?", (name,)).fetchone()[0]
+            if first != position:
+                twice.append((name, int(first), position))
+        return twice
+
+    # -- the results -------------------------------------------------------------------------------------------
+
+    def add(self, line: Line, *, calls: int, cost_usd: float | None) -> None:
+        """Takes down one verdict line. A later one wins, but an error never over a verdict on the same content."""
+        self._tally["calls"] += calls
+        if calls and cost_usd is None:
+            self._tally["unpriced"] += 1
+        self._tally["known_usd"] += cost_usd or 0.0
+        known = self._new.get(line.id)
+        if known is None:
+            row = self._sql.execute("SELECT status, judged FROM item WHERE id = ?", (line.id,)).fetchone()
+            known = row if row is not None and row[0] is not None else None
+        if known is not None:
+            self._tally["replaced"] += 1
+            if line.status == "error" and known[0] != "error" and known[1] == line.content:
+                return
+        self._new[line.id] = (line.status, line.content)
+        self._lines.append(line)
+        if len(self._lines) >= BATCH:
+            self.commit(line.offset + line.length)
+
+    def bad_line(self) -> None:
+        """Counts a line that is no verdict of this run."""
+        self._tally["bad_lines"] += 1
+
+    def commit(self, results_bytes: int) -> None:
+        """Writes what was added; the results are indexed up to `results_bytes`."""
+        with self._sql:
+            self._sql.executemany(
+                "INSERT INTO item(id, status, judged, offset, length) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT(id) DO UPDATE SET status = excluded.status, judged = excluded.judged, "
+                "offset = excluded.offset, length = excluded.length",
+                self._lines,
+            )
+            self._set("results_bytes", results_bytes)
+            for name, value in self._tally.items():
+                self._set(name, repr(value))
+        self._lines.clear()
+        self._new.clear()
+
+    def catch_up(self, results: Path, prints: dict[str, str]) -> int:
+        """Reads the verdicts that are in `results` and not yet here; returns the length of the file in bytes.
+
+        Args:
+            prints: The run's "rubric" and "judge" fingerprints; a verdict of others is a bad line.
+        """
+        done = int(self.fact("results_bytes") or 0)
+        size = results.stat().st_size if results.is_file() else 0
+        if size < done:  # somebody shortened the file: nothing here can be relied on
+            self._forget()
+            done = 0
+        if size == done:
+            return size
+        offset = done
+        with results.open("rb") as file:
+            file.seek(done)
+            for raw in file:
+                if not raw.endswith(b"\n"):
+                    break  # torn by a kill; closed off by the next writer
+                self._read(raw, offset, prints)
+                offset += len(raw)
+        self.commit(offset)
+        return offset
+
+    def _read(self, raw: bytes, offset: int, prints: dict[str, str]) -> None:
+        if not raw.strip():
+            return
+        try:
+            value = orjson.loads(raw)
+            found = value["fingerprints"]
+            if any(found.get(name) != expected for name, expected in prints.items()):
+                raise ValueError("of another run")
+            line = Line(str(value["trajectory_id"]), str(value["status"]), short(found["trajectory"]), offset, len(raw))
+            calls, cost = int(value["calls"]), value["cost_usd"]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            self.bad_line()
+            return
+        self.add(line, calls=calls, cost_usd=cost)
+
+    def _forget(self) -> None:
+        self._tally = dict.fromkeys(self._tally, 0) | {"known_usd": 0.0}
+        with self._sql:
+            self._sql.execute("UPDATE item SET status = NULL, judged = NULL, offset = NULL, length = NULL")
+            self._set("results_bytes", 0)
+
+    # -- questions ---------------------------------------------------------------------------------------------
+
+    def is_pending(self, name: str) -> bool:
+        """Whether a trajectory of the input still needs a verdict."""
+        row = self._sql.execute(f"SELECT 1 FROM item WHERE id = ? AND {_PENDING}", (name,)).fetchone()
+        return row is not None
+
+    def pending(self) -> int:
+        """Trajectories of the input that still need a verdict."""
+        return self._count(_PENDING)
+
+    def counts(self) -> Counts:
+        """How far the run is."""
+        statuses = self._sql.execute(f"SELECT status, count(*) FROM item WHERE {_KEPT} GROUP BY status ORDER BY status")
+        return Counts(
+            items=self._count("position IS NOT NULL"),
+            pending=self.pending(),
+            by_status={str(status): int(count) for status, count in statuses},
+            removed=self._count("position IS NULL AND offset IS NOT NULL"),
+            bad_lines=int(self._tally["bad_lines"]),
+            replaced=int(self._tally["replaced"]),
+        )
+
+    def spend(self) -> Spend:
+        """What the verdicts cost."""
+        tally = self._tally
+        return Spend(known_usd=float(tally["known_usd"]), unpriced=int(tally["unpriced"]), calls=int(tally["calls"]))
+
+    def places(self) -> Iterator[tuple[int, int]]:
+        """(offset, length) of the verdict of each trajectory that has one, in the order of the input.
+
+        Where the order was lost with the index, in the order of writing.
+        """
+        known = self.fact("input") is not None
+        where, order = (_KEPT, "position") if known else ("offset IS NOT NULL", "offset")
+        yield from self._sql.execute(f"SELECT offset, length FROM item WHERE {where} ORDER BY {order}")
+
+    def _count(self, where: str) -> int:
+        return int(self._sql.execute(f"SELECT count(*) FROM item WHERE {where}").fetchone()[0])
+
+    def close(self) -> None:
+        """Closes the file."""
+        with contextlib.suppress(sqlite3.Error):
+            self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._sql.close()
+
+
+def short(fingerprint: str) -> bytes:
+    """The first half of a sha256, which is enough to tell two contents of one id apart."""
+    return bytes.fromhex(fingerprint[:32])
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    sql = sqlite3.connect(path, isolation_level="IMMEDIATE", check_same_thread=False)
+    try:
+        sql.execute("PRAGMA journal_mode = WAL")
+        sql.execute("PRAGMA synchronous = NORMAL")
+        sql.executescript(_SCHEMA)
+        found: Any = sql.execute("SELECT value FROM fact WHERE name = 'version'").fetchone()
+        if found is not None and found[0] != VERSION:
+            raise sqlite3.DatabaseError(f"version {found[0]}")
+        (check,) = sql.execute("PRAGMA quick_check(1)").fetchone()
+        if check != "ok":
+            raise sqlite3.DatabaseError(check)
+        with sql:
+            sql.execute("INSERT OR REPLACE INTO fact VALUES ('version', ?)", (VERSION,))
+    except BaseException:
+        sql.close()
+        raise
+    return sql
+
+
+def _copy(path: Path) -> sqlite3.Connection:
+    """The index in memory, so that a reader may bring it up to date beside a writer or in a folder it cannot write."""
+    memory = sqlite3.connect(":memory:", isolation_level="IMMEDIATE", check_same_thread=False)
+    for mode in ("mode=ro", "immutable=1"):
+        with contextlib.suppress(sqlite3.DatabaseError):
+            file = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)
+            try:
+                file.backup(memory)
+                break
+            finally:
+                file.close()
+    memory.executescript(_SCHEMA)
+    return memory
