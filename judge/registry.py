@@ -58,6 +58,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "langfuse": "judge.importers.langfuse:importer",
         "langsmith": "judge.importers.langsmith:importer",
         "mlflow": "judge.importers.mlflow:importer",
+        "agentevals": "judge.importers.agentevals:importer",
     },
     # metric name → Metric instance
     "metrics": {

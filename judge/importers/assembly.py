@@ -21,7 +21,19 @@ from judge.importers.fields import objects, string
 from judge.importers.mapping import Vocabulary, read_mapping
 from judge.importers.outcomes import outcome_of
 from judge.importers.usage import read_usage
-from judge.types.trajectory import Agent, Event, Final, Message, Outcome, Source, Step, ToolCall, ToolResult, Trajectory
+from judge.types.trajectory import (
+    Agent,
+    Approval,
+    Event,
+    Final,
+    Message,
+    Outcome,
+    Source,
+    Step,
+    ToolCall,
+    ToolResult,
+    Trajectory,
+)
 
 WHOLE = "whole file"
 """Locator of a file that is one JSON value."""
@@ -135,6 +147,8 @@ class Runs:
             anthropic_messages.add_message(builder, {"role": "system", "content": system})
             envelope.meta.pop("system", None)
         reader = self._add_items(builder, inner[key])
+        for interrupt in objects(record.get("__interrupt__")):
+            builder.add(Approval, state="requested", extra={"interrupt": interrupt})  # a LangGraph run that waits
         outcome = None
         response = record.get("response")
         if isinstance(response, dict) and claim.format in ("openai-chat", "anthropic"):

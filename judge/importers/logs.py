@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from judge.importers.dialects import (
+    agentevals,
     autogen,
     benchmarks,
     claude_code,
@@ -39,6 +40,7 @@ LOOKS: tuple[Callable[[dict[str, Any]], Look | None], ...] = (
     otlp.look,
     langfuse.look,
     langsmith.look,
+    agentevals.look,
 )
 """Each says whether an object is of its format; the first that does decides."""
 
@@ -60,6 +62,7 @@ READERS: dict[str, Callable[[Any], Iterator[Log]]] = {
     "mlflow": logs_of(otlp.read_spans),
     "langfuse": logs_of(langfuse.read_spans),
     "langsmith": logs_of(langsmith.read_spans),
+    "agentevals": agentevals.read,
 }
 """Format to reader. It gets the object of a "run", or the list of the records of one run."""
 

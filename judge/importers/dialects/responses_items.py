@@ -51,6 +51,7 @@ _OTHERS = frozenset(
     }
 )
 ITEM_TYPES = frozenset(_ACTIONS) | _OUTPUTS | _OTHERS
+_ROLES = ("system", "developer", "user", "assistant", "tool")
 _STATUS: dict[str, ResultStatus] = {"completed": "ok", "failed": "error", "cancelled": "cancelled"}
 
 
@@ -81,7 +82,8 @@ def add_item(
     common: dict[str, Any] = {"turn": turn, "usage": usage}
     if kind == "message" or ("role" in item and "type" not in item):
         extra = rest(item, ("type", "role", "content"))
-        builder.message(str(item.get("role")), read_content(item.get("content")), extra=extra or None, **common)
+        role = item.get("role") if item.get("role") in _ROLES else "other"
+        builder.message(str(role), read_content(item.get("content")), extra=extra or None, **common)
     elif kind == "reasoning":
         _reasoning(builder, item, common)
     elif kind in ("function_call", "custom_tool_call"):
