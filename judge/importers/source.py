@@ -165,6 +165,8 @@ def _open(path: Path | None, shown: str, sha256: str | None, raw: IO[bytes]) -> 
             start = stream.peek(4096)[:4096]
         except zstandard.ZstdError as error:
             raise TraceError(f"{shown}: is zstd and does not unpack: {error}.") from None
+        if not start:
+            raise TraceError(f"{shown}: is zstd and unpacks to nothing.", hint=_EXPECTED)
     if start[:4] == b"PK\x03\x04" and path is not None:
         return _document(path, shown, sha256, _samples(stream, shown))
     refuse_foreign(start, shown)

@@ -11,7 +11,7 @@ from judge.importers.dialects.messages import holds_response, sign_of
 from judge.importers.dialects.names import Names
 from judge.importers.dialects.stream import is_delta
 from judge.importers.envelope import ITEM_KEYS, LIST_KEYS
-from judge.importers.fields import mapping
+from judge.importers.fields import MISSING, mapping
 from judge.importers.mapping import RunKeys
 
 SAMPLE = 60
@@ -184,6 +184,10 @@ _EMPTY = {
 def _of_items(items: Sequence[Any], names: Names) -> list[Claim]:
     """Claims on a list of items: the best of each format that the most items have."""
     sample = items[:SAMPLE]
+    if sample and all(map(_is_plain_message, sample)):  # the common case, which the loop below would settle so too
+        with_calls = next((item for item in sample if len(item) > 2), None)
+        claim = _message(with_calls or sample[0], str((with_calls or sample[0])["role"]))
+        return [claim._replace(evidence=_counted(claim, len(sample), items))]
     best: dict[str, Claim] = {}
     counts: dict[str, int] = {}
     for item in sample:
@@ -198,6 +202,19 @@ def _of_items(items: Sequence[Any], names: Names) -> list[Claim]:
         )
         for name, claim in best.items()
     ]
+
+
+_MESSAGE = frozenset({"role", "content", "tool_calls", "tool_call_id"})
+
+
+def _is_plain_message(item: Any) -> bool:
+    """Whether an item is a message of the chat API and nothing else: text, calls, or the result of one."""
+    if not isinstance(item, dict) or not item.keys() <= _MESSAGE or not isinstance(item.get("role"), str):
+        return False
+    content = item.get("content", MISSING)
+    if "tool_call_id" in item and item["role"] != "tool":
+        return False
+    return content is None or isinstance(content, str)
 
 
 def _merge(best: dict[str, Claim], counts: dict[str, int], sample: Sequence[Any]) -> None:
