@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WEIGHTS := smollm2-135m
 
-.PHONY: help demo test check fix bench setup schemas requirements
+.PHONY: help demo test check fix bench reference setup schemas requirements
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make check         lint, format check, types"
 	@echo "make fix           repair lint and format"
 	@echo "make bench         speed and memory, as ratios (BENCH_ARGS=--quick for a short run)"
+	@echo "make reference     run the reference systems and print their four tables"
 	@echo "make schemas       write docs/schemas again from the types"
 	@echo "make requirements  pin requirements/*.txt again, with hashes"
 
@@ -47,6 +48,9 @@ fix: setup
 bench: setup
 	@echo "==> benchmarks"
 	@$(BIN)/python bench/judging.py $(BENCH_ARGS)
+
+reference: setup
+	@$(BIN)/python scripts/reference.py
 
 schemas: setup
 	$(BIN)/python scripts/write_schemas.py

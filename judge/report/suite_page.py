@@ -1,0 +1,35 @@
+"""Two results of a suite compared, as one self-contained page: no script, no address."""
+
+from __future__ import annotations
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from judge.report.suite import CHANGE_ORDER, share
+from judge.types.suite import SuiteDiff
+
+WORDS = {
+    "broken": "passed in every attempt of the base and in none of the candidate",
+    "fixed": "the reverse",
+    "flaky": "passes only sometimes on one side: the difference may be chance",
+    "unmeasured": "one side has no measured attempt",
+    "unchanged": "the same on both sides",
+}
+
+
+def diff_page(diff: SuiteDiff) -> str:
+    """The comparison as HTML, what got worse first. Every text from a suite or a trace is escaped."""
+    environment = Environment(
+        loader=PackageLoader("judge.report"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    order = {change: place for place, change in enumerate(CHANGE_ORDER)}
+    return environment.get_template("diff.html.jinja").render(
+        diff=diff,
+        cases=sorted(diff.cases, key=lambda case: (not case.critical, order[case.change])),
+        changes=CHANGE_ORDER,
+        words=WORDS,
+        share=share,
+    )
