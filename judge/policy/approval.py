@@ -62,12 +62,12 @@ def _problem(
     late = [step for step in decisions if step.state in _GRANTED]
     if late:
         return f"approved only after the fact by {_name(late[0])}"
-    if own:
-        asked = own[0]
-        return "asked for after the fact and not approved" if asked.index > ended else "asked for and not approved"
     stray = strays.get(attempt.call.name) or strays.get(None)
     if stray is not None:
         return f"approved by {_name(stray)} only for another call id ({stray.call_id!r} [S{stray.index}])"
+    if own:
+        asked = own[0]
+        return "asked for after the fact and not approved" if asked.index > ended else "asked for and not approved"
     return "without any approval"
 
 

@@ -146,7 +146,7 @@ def split_in_two(run: Run) -> Run:
     ("edit", "check", "steps", "said"),
     [
         (reordered, "approved-by-a-person", [9], "approved only after the fact by human:maya"),
-        (for_another_call, "approved-by-a-person", [9], "asked for and not approved"),
+        (for_another_call, "approved-by-a-person", [9], "human:maya only for another call id ('call_3' [S11])"),
         (for_another_call_unpaired, "approved-by-a-person", [9], "human:maya only for another call id ('call_77'"),
         (split_in_two, "no-more-than-was-charged", [13], "288.01 over 2 successful calls, against 288.0"),
     ],
