@@ -54,6 +54,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "pydantic-ai": "judge.importers.pydantic_ai:importer",
         "vercel-ai": "judge.importers.vercel_ai:importer",
         "otel": "judge.importers.otel:importer",
+        "genai-messages": "judge.importers.genai_messages:importer",
         "openinference": "judge.importers.openinference:importer",
         "langfuse": "judge.importers.langfuse:importer",
         "langsmith": "judge.importers.langsmith:importer",

@@ -1,4 +1,4 @@
-"""OpenTelemetry GenAI spans (OTLP JSON, SDK JSON) and messages. See `judge.importers.dialects.otlp`."""
+"""OpenTelemetry GenAI spans (OTLP JSON, SDK JSON). See `judge.importers.dialects.otlp`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from judge.importers.format import Format
 
 importer = Format(
     "otel",
-    "OpenTelemetry GenAI spans (OTLP JSON, SDK JSON) and messages",
+    "OpenTelemetry GenAI spans (OTLP JSON, SDK JSON)",
     versions=(
         "four generations: OpenLLMetry indexed keys, content events up to 1.27, message events 1.28 to 1.36, "
         "message attributes from 1.37; Vercel and Logfire attributes"

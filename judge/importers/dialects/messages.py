@@ -44,7 +44,7 @@ def sign_of(item: Any) -> Sign | None:
     if vercel_messages.is_message(item):
         return Sign("vercel-ai", 85, "role with parts of tools and steps")
     if parts_messages.is_message(item):
-        return Sign("otel", 80, "role with parts of text, tool_call and tool_call_response")
+        return Sign("genai-messages", 80, "role with parts of text, tool_call and tool_call_response")
     if responses_items.is_item(item):
         return Sign("openai-responses", 70, f"item of type {item.get('type')!r}")
     if responses_stream.is_event(item):
@@ -74,7 +74,7 @@ def add_message(
         pydantic_messages.add_message(builder, item, usage=usage)
     elif name == "vercel-ai":
         vercel_messages.add_message(builder, item, turn=turn)
-    elif name == "otel":
+    elif name == "genai-messages":
         parts_messages.add_message(builder, item, usage=usage, turn=turn)
     elif name == "openai-responses":
         responses_items.add_item(builder, item, usage=usage, turn=turn)
