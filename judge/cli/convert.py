@@ -1,4 +1,4 @@
-"""`judge convert`: any supported format to native JSON Lines."""
+"""`judge convert`: any supported format to native JSON Lines, ATIF or OpenAI messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from judge.cli.output import emit, say
 
 def convert(
     traces: options.Traces,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="Where the native JSON Lines go.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="File that the JSON Lines go to.")] = None,
+    to: Annotated[
+        str, typer.Option("--to", help="native (loses nothing), atif or openai (say what was lost).")
+    ] = "native",
     explain: Annotated[bool, typer.Option("--explain", help="Print what was detected, and every diagnostic.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 when an importer warned.")] = False,
     format: options.Format = None,
@@ -20,19 +23,36 @@ def convert(
     limit: options.Limit = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Read traces of any supported format and write them as native JSON Lines, losing nothing."""
-    from judge.cli import reading
-    from judge.importers import convert_files
+    """Read traces of any supported format and write them as JSON Lines; native ones lose nothing."""
+    from collections import Counter
 
+    from judge.cli import reading
+    from judge.errors import UsageError
+    from judge.importers import TARGETS, convert_files
+
+    target = next((name for name in TARGETS if name == to), None)
+    if target is None:
+        raise UsageError(f"--to is {to!r}.", hint=f"Choose one of {', '.join(TARGETS)}.")
+    lost: Counter[str] = Counter()
     report = convert_files(
-        traces, out=out, format=format, mapping=reading.mapping_file(mapping), limit=limit, detail=explain
+        traces,
+        out=out,
+        to=target,
+        lost=lost,
+        format=format,
+        mapping=reading.mapping_file(mapping),
+        limit=limit,
+        detail=explain,
     )
     if as_json:
-        emit({"results": [entry.to_json() for entry in report]})
+        document = {"results": [entry.to_json() for entry in report]}
+        emit(document if target == "native" else {**document, "lost": dict(sorted(lost.items()))})
     else:
         for entry in report:
             say(entry.text(explain=explain))
         if out:
             say(f"Wrote {sum(entry.trajectories for entry in report)} trajectories to {out}.")
+            for what, number in sorted(lost.items()):
+                say(f"  lost: {number} × {what}")
     if strict and any(entry.warnings for entry in report):
         raise typer.Exit(1)

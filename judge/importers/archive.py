@@ -45,7 +45,7 @@ def read_archive(
             for name in sorted(samples, key=lambda name: names[name].header_offset):
                 yield name, _unpacked(archive, file, names[name], shown), head
             if not samples:
-                raise TraceError(f"{shown}: the zip archive holds no sample.", hint="The run broke off before its first.")
+                raise TraceError(f"{shown}: the zip archive holds no sample.", hint="Did the run break off?")
     except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, zstandard.ZstdError, RuntimeError) as error:
         raise TraceError(f"{shown}: the zip archive cannot be read: {error}.") from None
 

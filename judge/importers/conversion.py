@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from judge.importers.export import write_jsonl
+from judge.importers.export import Target, write_jsonl
 from judge.importers.load import open_trace
 from judge.protocols import Candidate
 from judge.types.record import Record
@@ -34,6 +34,8 @@ class FileSummary(Record):
         format: The format that the file was read in.
         steps: Kind to number of steps.
         candidates: Every claim on the file, where asked for.
+        agents: Names of the agents, where asked for.
+        tokens: Sums over what the file states: of the whole runs, else of their steps; None where it states none.
     """
 
     omit_none: ClassVar[bool] = False
@@ -44,6 +46,8 @@ class FileSummary(Record):
     steps: dict[str, int]
     diagnostics: tuple[DiagnosticCount, ...] = ()
     candidates: tuple[Candidate, ...] = ()
+    agents: tuple[str, ...] = ()
+    tokens: dict[str, int | None] = {}
 
     @property
     def warnings(self) -> int:
@@ -55,6 +59,9 @@ class FileSummary(Record):
         kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(self.steps.items())) or "no steps"
         lines = [f"{self.path}: {self.format}, {self.trajectories} trajectories ({kinds}); {self.warnings} warnings"]
         if explain:
+            stated = ", ".join(f"{n} {name}" for name, n in self.tokens.items() if n is not None)
+            lines.append(f"  tokens: {stated or 'not stated'}")
+            lines.append(f"  agents: {', '.join(self.agents) or 'not named'}")
             lines += [f"  {claim.format} {claim.score}: {claim.evidence}" for claim in self.candidates]
             lines += [f"  {note.count} × {note.code} ({note.severity}): {note.example}" for note in self.diagnostics]
         return "\n".join(lines)
@@ -70,15 +77,27 @@ class _Counts:
         self._number = 0
         self._steps: Counter[str] = Counter()
         self._notes: dict[tuple[str, Severity], list[Any]] = {}
+        self._agents: dict[str, None] = {}
+        self._tokens: dict[str, int | None] = {"input": None, "output": None}
 
     def passing(self, trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
         for trajectory in trajectories:
             self._number += 1
             self._steps.update(step.kind for step in trajectory.steps)
+            self._agents.update(dict.fromkeys(agent.name for agent in trajectory.agents))
+            self._add_tokens(trajectory)
             for note in trajectory.diagnostics:
                 entry = self._notes.setdefault((note.code, note.severity), [0, note.message])
                 entry[0] += 1
             yield trajectory
+
+    def _add_tokens(self, trajectory: Trajectory) -> None:
+        stated = [trajectory.usage] if trajectory.usage is not None else [step.usage for step in trajectory.steps]
+        for name in self._tokens:
+            counts = [getattr(usage, f"{name}_tokens") for usage in stated if usage is not None]
+            for number in counts:
+                if number is not None:
+                    self._tokens[name] = (self._tokens[name] or 0) + number
 
     def summary(self) -> FileSummary:
         return FileSummary(
@@ -91,6 +110,8 @@ class _Counts:
                 for (code, severity), (count, example) in sorted(self._notes.items())
             ),
             candidates=self._candidates,
+            agents=tuple(self._agents),
+            tokens=self._tokens,
         )
 
 
@@ -106,12 +127,16 @@ def convert_files(
     paths: Sequence[str | Path],
     *,
     out: str | Path | None = None,
+    to: Target = "native",
+    lost: Counter[str] | None = None,
     format: str | None = None,
     mapping: Mapping[str, Any] | None = None,
     limit: int | None = None,
     detail: bool = False,
 ) -> tuple[FileSummary, ...]:
     """Reads files in order, at most `limit` trajectories in all, and writes them to `out` where given.
+
+    What the format `to` cannot hold is counted in `lost`.
 
     Raises:
         TraceError: A file cannot be read; `out` is then untouched.
@@ -133,5 +158,5 @@ def convert_files(
         for _ in everything():
             pass
     else:
-        write_jsonl(everything(), out)
+        write_jsonl(everything(), out, to=to, lost=lost)
     return tuple(count.summary() for count in counts)

@@ -1,21 +1,31 @@
-"""Trajectories to native JSON Lines."""
+"""Trajectories to JSON Lines: native, or in a format of others."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any, Literal, get_args
 
 import orjson
 
 from judge.errors import UsageError
+from judge.importers.exports import Exported, to_atif, to_openai
 from judge.types.trajectory import Trajectory
 
+Target = Literal["native", "atif", "openai"]
+TARGETS: tuple[Target, ...] = get_args(Target)
+_WRITERS: Mapping[str, Callable[[Trajectory], Exported]] = {"atif": to_atif, "openai": to_openai}
 
-def write_jsonl(trajectories: Iterable[Trajectory], path: str | Path) -> int:
+
+def write_jsonl(
+    trajectories: Iterable[Trajectory], path: str | Path, *, to: Target = "native", lost: Counter[str] | None = None
+) -> int:
     """Writes one trajectory a line to a temporary file beside `path`, then renames it. Returns how many.
 
+    What the format `to` cannot hold is counted in `lost`; native JSON Lines lose nothing.
     Nothing is left behind and `path` is untouched when `trajectories` raises.
 
     Raises:
@@ -31,7 +41,7 @@ def write_jsonl(trajectories: Iterable[Trajectory], path: str | Path) -> int:
     try:
         with os.fdopen(handle, "wb") as file:
             for trajectory in trajectories:
-                file.write(line_of(trajectory))
+                file.write(_line(trajectory, to, lost))
                 written += 1
         part.replace(target)
     except OSError as error:
@@ -41,11 +51,23 @@ def write_jsonl(trajectories: Iterable[Trajectory], path: str | Path) -> int:
     return written
 
 
+def _line(trajectory: Trajectory, to: Target, lost: Counter[str] | None) -> bytes:
+    if to == "native":
+        return line_of(trajectory)
+    made = _WRITERS[to](trajectory)
+    if lost is not None:
+        lost.update(made.lost)
+    return _json_line(made.value)
+
+
 def line_of(trajectory: Trajectory) -> bytes:
     """A trajectory as one line of native JSON Lines."""
+    return _json_line(trajectory.to_json())
+
+
+def _json_line(value: dict[str, Any]) -> bytes:
     import json
 
-    value = trajectory.to_json()
     try:
         return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:  # whole numbers beyond 64 bits
