@@ -3,23 +3,55 @@
 from __future__ import annotations
 
 import asyncio
+from fractions import Fraction
+from typing import Protocol
 
 from judge.errors import BudgetReached
 from judge.voting.exact import exact
+
+WRAP_UP = Fraction(4, 5)
+"""Share of the cap from which on a trajectory begins only when all of its samples fit."""
+
+
+class Ledger(Protocol):
+    """Money that several runs share, e.g. that of a day."""
+
+    def admit(self, amount: float) -> bool:
+        """Reserves `amount` if it fits; says whether it did. One step, no race."""
+        ...
+
+    def settle(self, amount: float, cost: float) -> None:
+        """Turns a reservation into spend; 0 gives it back."""
+        ...
+
+    def full(self) -> str:
+        """What is used up, in words."""
+        ...
 
 
 class Budget:
     """Money for one run, in US dollars. Amounts are added as decimals, so that 1.8 + .07 + .07 is 1.94.
 
     A call is admitted only when everything spent, everything reserved and its own estimate fit under
-    the cap together. Bound to the event loop in which it first waits.
+    the cap together. Where a provider bills more than was estimated, every estimate of the run, the open ones
+    too, is raised by the largest such factor seen; and calls begin one, three, seven, … at a time, so that the
+    first bill is known before many calls are open. Bound to the event loop in which it first waits.
     """
 
-    def __init__(self, cap: float | None, *, spent: float = 0.0) -> None:
-        """`cap` None admits everything; `spent` is what earlier runs used of the same cap."""
+    def __init__(self, cap: float | None, *, spent: float = 0.0, ledger: Ledger | None = None) -> None:
+        """
+        Args:
+            cap: None admits everything.
+            spent: What earlier runs used of the same cap.
+            ledger: A further cap that is shared with others.
+        """
         self._cap = None if cap is None else exact(cap)
+        self._ledger = ledger
         self._spent = exact(spent)
         self._reserved = exact(0.0)
+        self._factor = exact(1.0)
+        self._open = 0
+        self._settled = 0
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
@@ -30,14 +62,31 @@ class Budget:
     @property
     def committed(self) -> float:
         """Settled spend and open reservations together."""
-        return float(self._spent + self._reserved)
+        return float(self._spent + self._reserved * self._factor)
+
+    @property
+    def factor(self) -> float:
+        """Largest bill so far over its estimate; at least 1."""
+        return float(self._factor)
+
+    def fits(self, estimate: float) -> bool:
+        """Whether `estimate` fits under the cap beside what is spent and reserved. Reserves nothing."""
+        if self._cap is None:
+            return True
+        return self._spent + (self._reserved + exact(estimate)) * self._factor <= self._cap
+
+    def wrapping_up(self) -> bool:
+        """Whether so much of the cap is committed that only whole trajectories may begin."""
+        return self._cap is not None and self._spent + self._reserved * self._factor >= WRAP_UP * self._cap
 
     def admit(self, estimate: float) -> bool:
         """Reserves `estimate` if it fits under the cap; says whether it did. One step, no race."""
-        amount = exact(estimate)
-        if self._cap is not None and self._spent + self._reserved + amount > self._cap:
+        if not self.fits(estimate):
             return False
-        self._reserved += amount
+        if self._ledger is not None and not self._ledger.admit(estimate):
+            return False
+        self._reserved += exact(estimate)
+        self._open += 1
         return True
 
     async def reserve(self, estimate: float) -> None:
@@ -46,25 +95,44 @@ class Budget:
         Raises:
             BudgetReached: It does not fit, and nothing under way could make room.
         """
-        while not self.admit(estimate):
-            if self._reserved == 0:
-                raise BudgetReached(
-                    f"Budget reached: ${float(self._spent):.4f} of ${float(self._cap or 0):.4f} is spent, and the next "
-                    f"call may cost ${estimate:.4f}.",
-                    hint="Raise max_usd to go on; what is done is kept.",
-                )
+        capped = self._cap is not None
+        while (capped and self._open > 2 * self._settled) or not self.admit(estimate):
+            if self._open == 0:
+                raise self.reached(estimate)
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             await turn
 
+    def reached(self, estimate: float) -> BudgetReached:
+        """The error for a call, or a trajectory, that does not fit."""
+        hint = "Raise the cap to go on; what is done is kept."
+        if self._ledger is not None and self.fits(estimate):
+            return BudgetReached(f"Budget reached: {self._ledger.full()}, and the next call may cost ${estimate:.4f}.",
+                                 hint=hint)  # fmt: skip
+        return BudgetReached(
+            f"Budget reached: ${float(self._spent):.4f} of ${float(self._cap or 0):.4f} is spent, and the next "
+            f"call may cost ${estimate * self.factor:.4f}.",
+            hint="Raise max_usd to go on; what is done is kept.",
+        )
+
     def settle(self, estimate: float, cost: float | None) -> None:
         """Turns a reservation into spend. An unknown cost counts as the whole estimate."""
-        self._spent += exact(estimate if cost is None else cost)
-        self.release(estimate)
+        paid = estimate if cost is None else cost
+        self._spent += exact(paid)
+        self._settled += 1
+        if estimate > 0:
+            self._factor = max(self._factor, exact(paid) / exact(estimate))
+        self._free(estimate, paid)
 
     def release(self, estimate: float) -> None:
-        """Gives a reservation back: the call did not happen, or is settled."""
+        """Gives a reservation back: the call did not happen, or cost nothing."""
+        self._free(estimate, 0.0)
+
+    def _free(self, estimate: float, paid: float) -> None:
+        if self._ledger is not None:
+            self._ledger.settle(estimate, paid)
         self._reserved -= exact(estimate)
+        self._open -= 1
         waiting, self._waiting = self._waiting, []
         for turn in waiting:
             if not turn.done():

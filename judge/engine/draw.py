@@ -19,6 +19,8 @@ from judge.voting.usage import add_known
 
 RETRIED_ONCE = frozenset({"truncated", "refusal", "content_filter"})
 """Reply statuses that one more try may cure and a third hardly will."""
+BILLED = frozenset({"timeout", "bad_response"})
+"""Reasons of a failed call that the provider may have billed: it counts with its whole estimate."""
 LARGER = 2
 """Factor on `max_output_tokens` for the retry of a truncated reply."""
 
@@ -72,6 +74,7 @@ async def draw(
     prompt: Prompt,
     index: int,
     check: Callable[[], None],
+    item: Budget | None = None,
 ) -> Sample:
     """Asks the judge for one sample, again while the reply is of no use and tries are left.
 
@@ -81,6 +84,7 @@ async def draw(
 
     Args:
         check: Raises when the run has been stopped; asked before each call.
+        item: Money for this trajectory alone; a call that does not fit is not made, and its votes say so.
 
     Raises:
         TerminalError, BudgetReached: The run has to stop.
@@ -90,7 +94,7 @@ async def draw(
     spent = _Spent()
     seen: set[str] = set()
     check()
-    sample, reply = await _try(setup, connection, budget, trajectory, prompt, request, spent)
+    sample, reply = await _try(setup, connection, budget, trajectory, prompt, request, spent, item)
     best = sample
     for attempt in range(1, setup.retries + 1):
         if reply is None or sample.answered:
@@ -100,7 +104,7 @@ async def draw(
             break
         request = base.model_copy(update={"attempt": attempt, "sampling": sampling})
         check()
-        sample, reply = await _try(setup, connection, budget, trajectory, prompt, request, spent)
+        sample, reply = await _try(setup, connection, budget, trajectory, prompt, request, spent, item)
         if _answers(sample) >= _answers(best) and reply is not None:
             best = sample
     if reply is not None and sample.answered:
@@ -126,16 +130,24 @@ async def _try(
     prompt: Prompt,
     request: Request,
     spent: _Spent,
+    item: Budget | None,
 ) -> tuple[Sample, Reply | None]:
-    estimate = _estimate(setup, connection, prompt, request)
+    estimate = estimated(setup, connection, prompt, request)
     if estimate is not None:
-        await budget.reserve(estimate)
+        if item is not None and not item.admit(estimate):
+            return _no_reply(setup, request, "provider_error", "item_budget", item.reached(estimate)), None
+        try:
+            await budget.reserve(estimate)
+        except BaseException:
+            if item is not None:
+                item.release(estimate)
+            raise
     cost: float | None = None
-    answered = False
+    billed = False
     try:
         spent.calls += 1
         reply = await connection.complete(request)
-        answered = True
+        billed = True
         cost = _cost(connection, reply.usage)
     except TerminalError:
         raise
@@ -144,13 +156,15 @@ async def _try(
         return _no_reply(setup, request, "context_overflow", "context_overflow", error), None
     except ProviderError as error:
         spent.requests += getattr(error, "attempts", 1)
+        billed = error.reason in BILLED
         return _no_reply(setup, request, "provider_error", error.reason, error), None
     finally:
-        if estimate is not None:
-            if answered:
-                budget.settle(estimate, cost)
-            else:
-                budget.release(estimate)
+        for purse in (budget, item):
+            if estimate is not None and purse is not None:
+                if billed:
+                    purse.settle(estimate, cost)
+                else:
+                    purse.release(estimate)
     spent.requests += reply.attempts
     spent.usages.append(reply.usage)
     spent.costs.append(cost)
@@ -158,9 +172,9 @@ async def _try(
     return Sample(request.sample, votes, finish_reason=reply.finish_reason, dropped=reply.dropped), reply
 
 
-def _estimate(setup: Setup, connection: Connection, prompt: Prompt, request: Request) -> float | None:
+def estimated(setup: Setup, connection: Connection, prompt: Prompt, request: Request) -> float | None:
     """Most that the call can cost in US dollars; None where no cap is set or nothing is paid."""
-    if setup.max_usd is None or connection.offline:
+    if not setup.capped or connection.offline:
         return None
     output = request.sampling.max_output_tokens + (request.sampling.thinking_tokens or 0)
     return connection.price(Usage(input_tokens=prompt.tokens, output_tokens=output))

@@ -27,6 +27,7 @@ from judge.prompt import load_rubric
 from judge.protocols import CustomCheck
 from judge.providers.cache import TextCache
 from judge.providers.connection import connect
+from judge.store.ledger import DayLedger
 from judge.types.metric import MetricResult
 from judge.types.policy import Policy, PolicyResult
 from judge.types.reference import Reference
@@ -248,7 +249,7 @@ async def _batches(
         if require_trust:
             setup.standing.require()
         run = Run(
-            Judging(setup, connection),
+            Judging(setup, connection, ledger=ledger_of(chosen)),
             as_trajectories(trajectories),
             reference=references,
             concurrency=chosen.concurrency,
@@ -299,6 +300,12 @@ def settings_of(settings: Settings | None, options: dict[str, Any]) -> Settings:
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"Setting {where!r} is {first.get('input')!r}: {first['msg']}.") from None
     return settings.model_copy(update={name: getattr(checked, name) for name in given})
+
+
+def ledger_of(settings: Settings) -> DayLedger | None:
+    """The day's spend where it is capped: one file for all runs that share the cache folder."""
+    cap = settings.max_usd_per_day
+    return None if cap is None else DayLedger(settings.cache_dir / "spend", cap)
 
 
 def rubric_of(rubric: str | Path | Rubric | None, settings: Settings) -> Rubric:

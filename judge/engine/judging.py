@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from judge.engine.budget import Budget
+from judge.engine.budget import Budget, Ledger
 from judge.engine.connection import Connection
-from judge.engine.draw import Sample, draw, numbered, recall
+from judge.engine.draw import Sample, draw, estimated, numbered, recall
 from judge.engine.setup import Setup
 from judge.engine.verdicts import make_verdict, overflow_verdict
 from judge.errors import ContextOverflow
@@ -30,12 +30,14 @@ class Case:
     Attributes:
         samples: Samples that count, in the order of their index.
         recalled: Samples found in the cache that do not count yet; None marks a miss.
+        budget: Money for this trajectory alone, or None.
     """
 
     trajectory: Trajectory
     reference: Reference | None
     prompt: Prompt
     started: float
+    budget: Budget | None = None
     samples: list[Sample] = field(default_factory=list)
     votes: dict[str, list[Vote]] = field(default_factory=dict)
     recalled: dict[int, Sample | None] = field(default_factory=dict)
@@ -54,11 +56,18 @@ class Judging:
     """
 
     def __init__(
-        self, setup: Setup, connection: Connection, *, spent: float = 0.0, clock: Callable[[], float] = time.monotonic
+        self,
+        setup: Setup,
+        connection: Connection,
+        *,
+        spent: float = 0.0,
+        ledger: Ledger | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`spent`: what earlier runs used of the same `max_usd`; `ledger`: the day's, which other runs share."""
         self.setup = setup
         self.connection = connection
-        self.budget = Budget(setup.max_usd, spent=spent)
+        self.budget = Budget(setup.max_usd, spent=spent, ledger=ledger)
         self.stopped: BaseException | None = None
         self._clock = clock
         self._flights: dict[Hashable, asyncio.Future[None]] = {}
@@ -80,7 +89,17 @@ class Judging:
             )
         except ContextOverflow as error:
             return overflow_verdict(setup, trajectory, reference, error)
-        return Case(trajectory, reference, prompt, started)
+        cap = setup.max_usd_per_item
+        return Case(trajectory, reference, prompt, started, budget=None if cap is None else Budget(cap))
+
+    def whole(self, case: Case) -> float:
+        """Most that a trajectory may cost, without retries: all of its samples; 0 where no cap is set."""
+        estimate = estimated(self.setup, self.connection, case.prompt, case.prompt.request) or 0.0
+        return estimate * (self.setup.draws[1] - len(case.samples))
+
+    def may_begin(self, case: Case) -> bool:
+        """Whether a trajectory may begin: once most of the cap is used, only when all of its samples fit."""
+        return not self.budget.wrapping_up() or self.budget.fits(self.whole(case))
 
     def recall(self, case: Case) -> Verdict | None:
         """The verdict when the cache holds every sample it takes, else None. Waits for nothing."""
@@ -163,7 +182,16 @@ class Judging:
             mine.set_result(None)
 
     async def _draw(self, case: Case, index: int) -> Sample:
-        return await draw(self.setup, self.connection, self.budget, case.trajectory, case.prompt, index, self._check)
+        return await draw(
+            self.setup,
+            self.connection,
+            self.budget,
+            case.trajectory,
+            case.prompt,
+            index,
+            self._check,
+            case.budget,
+        )
 
     def _verdict(self, case: Case) -> Verdict:
         seconds = self._clock() - case.started

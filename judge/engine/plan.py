@@ -14,10 +14,10 @@ from judge.engine.facade import open_judge, rubric_of, settings_of
 from judge.engine.intake import TrajectoryLike, as_reference, as_trajectories
 from judge.engine.judging import Judging
 from judge.engine.loop import PRIVATE
-from judge.engine.setup import Setup, make_setup
+from judge.engine.setup import make_setup
 from judge.types.record import Record
 from judge.types.reference import Reference
-from judge.types.rubric import BinaryScale, Rubric
+from judge.types.rubric import Rubric
 from judge.types.trajectory import Usage
 from judge.types.verdict import Verdict
 
@@ -140,7 +140,7 @@ async def _plan(
     async with open_judge(judge, settings) as connection:
         setup = make_setup(rubric_of(rubric, settings), connection, settings, policy=policy)
         judging = Judging(setup, connection)
-        least, most = draws(setup)
+        least, most = setup.draws
         count = low = high = cached = tokens_low = tokens_high = 0
         overflow: list[str] = []
         truncated: list[str] = []
@@ -192,15 +192,6 @@ async def _plan(
             truncated=tuple(truncated),
             prompts=tuple(prompts),
         )
-
-
-def draws(setup: Setup) -> tuple[int, int]:
-    """Fewest and most samples that one verdict takes."""
-    if setup.samples is not None:
-        return setup.samples, setup.samples
-    if all(isinstance(criterion.scale, BinaryScale) for criterion in setup.rubric.criteria):
-        return 1, 1
-    return 2, 3
 
 
 def _price(connection: Connection, input_tokens: int, output_tokens: int) -> float | None:

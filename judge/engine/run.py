@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import length_hint
 
 from judge.engine.control import Control
@@ -32,6 +32,7 @@ class Progress:
         failed: Of them, those with status "error".
         calls: Judge calls so far; `cached` samples needed none.
         cost_usd: Of those calls; None when one is not known.
+        errors: Failed verdicts by kind.
     """
 
     done: int
@@ -40,6 +41,7 @@ class Progress:
     calls: int
     cached: int
     cost_usd: float | None
+    errors: Mapping[str, int] = field(default_factory=dict)
 
 
 def reference_of(trajectory: Trajectory, given: References) -> Reference | None:
@@ -62,6 +64,7 @@ class Run:
         *,
         reference: References = None,
         concurrency: int,
+        total: int | None = None,
         progress: Callable[[Progress], None] | None = None,
         done: Callable[[Verdict], None] | None = None,
         control: Control | None = None,
@@ -70,6 +73,7 @@ class Run:
         Args:
             reference: One for every trajectory, or a mapping from trajectory id, or else group, to one.
             concurrency: Trajectories under way at once.
+            total: How many there are, where the iterable does not say.
             done: Takes each verdict as soon as it is there, before it counts. Then `batches` gives none, no
                 verdict waits for another one, and the ids have been checked by the caller. What it raises stops
                 the run.
@@ -83,13 +87,14 @@ class Run:
         self._done = done
         self._control = control or Control()
         hint = length_hint(trajectories, -1)
-        self._total = hint if hint >= 0 else None
+        self._total = hint if hint >= 0 else total
         self._seen: dict[str, str] = {}
         self._window: deque[Verdict | asyncio.Task[Verdict]] = deque()
         self._running: set[asyncio.Task[Verdict]] = set()
         self._wake: asyncio.Future[None] | None = None
         self._finished = 0
         self._failed = 0
+        self._errors: Counter[str] = Counter()
         self._calls = 0
         self._cached = 0
         self._cost: float | None = 0.0
@@ -115,6 +120,11 @@ class Run:
                     if self._done is None:
                         self._window.append(verdict)
                 elif not isinstance(begun, Verdict):
+                    while not judging.may_begin(begun) and self._running:
+                        await self._change()  # what is under way may settle for less
+                    if not judging.may_begin(begun):
+                        judging.stop(judging.budget.reached(judging.whole(begun)))
+                        break
                     self._start(begun)
                     await asyncio.sleep(0)  # lets the new call leave before the next prompt is made
                 self._take(ready)
@@ -219,14 +229,18 @@ class Run:
                 self._judging.stop(error)
                 return
         self._finished += 1
-        self._failed += verdict.status == "error"
+        if verdict.status == "error":
+            self._failed += 1
+            self._errors[verdict.errors[0].kind if verdict.errors else "quorum"] += 1
         self._calls += verdict.calls
         self._cached += verdict.cached
         if verdict.calls:
             cost = verdict.cost_usd
             self._cost = None if self._cost is None or cost is None else self._cost + cost
         if self._progress is not None:
-            self._progress(Progress(self._finished, self._total, self._failed, self._calls, self._cached, self._cost))
+            self._progress(
+                Progress(self._finished, self._total, self._failed, self._calls, self._cached, self._cost, self._errors)
+            )
 
     def _cause(self, error: BaseException) -> BaseException:
         """The error that stopped the run, saying how far it came."""

@@ -12,7 +12,7 @@ from judge.errors import ConfigError, UsageError
 from judge.prompt import PARSER_VERSION, VIEW_VERSION, template_version
 from judge.types.record import fingerprint
 from judge.types.request import Sampling
-from judge.types.rubric import Rubric
+from judge.types.rubric import BinaryScale, Rubric
 from judge.types.trajectory import Usage
 from judge.types.verdict import JudgeSpec, VoteRule
 from judge.voting import even_label_vote
@@ -26,7 +26,8 @@ class Setup:
         samples: Votes for one verdict; None for the default of the scale.
         retries: Tries after the first for a sample whose reply is unusable.
         policy: Policy text for rubrics that need one.
-        max_usd: Spend cap of the run in US dollars, or None.
+        max_usd: Spend cap of the run in US dollars, or None; max_usd_per_item of one trajectory, max_usd_per_day
+            of everything on one day.
         fingerprints: Those that are equal for every verdict of the run.
         warnings: Those that hold for every verdict of the run.
         shared: Whether equal requests of the run share one call through the cache.
@@ -47,6 +48,22 @@ class Setup:
     shared: bool
     standing: Standing
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    max_usd_per_item: float | None = None
+    max_usd_per_day: float | None = None
+
+    @property
+    def capped(self) -> bool:
+        """Whether any spend cap is set, so that calls need an estimate."""
+        return any(cap is not None for cap in (self.max_usd, self.max_usd_per_item, self.max_usd_per_day))
+
+    @property
+    def draws(self) -> tuple[int, int]:
+        """Fewest and most samples that one verdict takes."""
+        if self.samples is not None:
+            return self.samples, self.samples
+        if all(isinstance(criterion.scale, BinaryScale) for criterion in self.rubric.criteria):
+            return 1, 1
+        return 2, 3
 
 
 def make_setup(
@@ -66,11 +83,13 @@ def make_setup(
         ConfigError: A spend cap is set and the judge's price is not known.
         UsageError: The rubric needs a policy text and none is given.
     """
-    if settings.max_usd is not None and _price_unknown(connection):
+    caps = {name: getattr(settings, name) for name in ("max_usd", "max_usd_per_item", "max_usd_per_day")}
+    set_cap = next((f"{name} is {cap!r}" for name, cap in caps.items() if cap is not None), None)
+    if set_cap is not None and _price_unknown(connection):
         raise ConfigError(
-            f"max_usd is {settings.max_usd!r}, but the price of {connection.name!r} is not known.",
+            f"{set_cap}, but the price of {connection.name!r} is not known.",
             hint=f'Set input_usd_per_million and output_usd_per_million under [models."{connection.name}"] in '
-            "judge.toml, or leave out max_usd.",
+            "judge.toml, or leave out the cap.",
         )
     if rubric.policy and not policy:
         raise UsageError(
@@ -110,7 +129,7 @@ def make_setup(
         vote=settings.vote,
         retries=settings.retries,
         policy=policy,
-        max_usd=settings.max_usd,
+        **caps,
         fingerprints=prints,
         warnings=(even,) if even else (),
         shared=settings.cache,

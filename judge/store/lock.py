@@ -6,6 +6,8 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -67,17 +69,39 @@ class FolderLock:
         self.close()
 
 
-def _take(file: int) -> None:
-    """Locks without waiting; raises OSError where another process holds it."""
+@contextmanager
+def locked(file: int) -> Iterator[None]:
+    """Holds an open file for this process for the time of the block, waiting until it is free."""
+    _take(file, wait=True)
+    try:
+        yield
+    finally:
+        _release(file)
+
+
+def _take(file: int, *, wait: bool = False) -> None:
+    """Locks an open file; without `wait` raises OSError where another process holds it."""
     if sys.platform == "win32":
         import msvcrt
 
         os.lseek(file, _LOCKED_BYTE, os.SEEK_SET)
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        msvcrt.locking(file, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
     else:
         import fcntl
 
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
+def _release(file: int) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(file, _LOCKED_BYTE, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _holder(file: int) -> str:

@@ -30,6 +30,7 @@ HINTS = {
     "context_overflow": "Use a judge with a larger context, or shorten tool results in the rubric's view.",
     "rate_limit": "Lower the concurrency or set requests_per_minute for the provider.",
     "timeout": "Raise timeout_s for the provider, or lower the concurrency.",
+    "item_budget": "Raise max_usd_per_item, or draw fewer samples.",
     "quorum": "Draw more samples.",
 }
 OTHER_HINT = "See the message of the example."

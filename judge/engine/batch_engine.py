@@ -1,0 +1,90 @@
+"""The seam between a batch and what carries it out: this process, a cluster, a provider's batch API.
+
+An engine takes the trajectories that still need a verdict and hands back verdicts in any order. It knows nothing
+of the run folder: what is pending was decided before, and `done` writes each verdict before it counts. An engine
+may therefore give a verdict twice (a worker was lost and its block done again): the newest valid one wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+from judge.config import Settings
+from judge.engine.connection import Connection
+from judge.engine.control import Control
+from judge.engine.run import Progress, References
+from judge.engine.setup import Setup
+from judge.registry import unknown
+from judge.types.rubric import Rubric
+from judge.types.trajectory import Trajectory
+from judge.types.verdict import Verdict
+
+ENGINES = {"local": "judge.engine.local:LocalEngine"}
+"""Name to "module:class" of every engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJob:
+    """Everything that decides a verdict, but for the trajectories.
+
+    `judge`, `rubric`, `settings`, `policy` and `references` are plain values that can be sent to another process,
+    which opens its own judge and makes its own setup from them; `connection` and `setup` are those of this process.
+
+    Attributes:
+        folder: Of the run, for what an engine has to remember from one session to the next (ids at a provider).
+        spent: US dollars of earlier sessions that count towards `max_usd`.
+        pending: How many trajectories need a verdict.
+    """
+
+    judge: str
+    rubric: Rubric
+    settings: Settings
+    policy: str | None
+    references: References
+    connection: Connection
+    setup: Setup
+    folder: Path
+    spent: float
+    pending: int
+
+
+class BatchEngine(Protocol):
+    """Carries out a batch."""
+
+    async def run(
+        self,
+        job: BatchJob,
+        trajectories: Iterable[Trajectory],
+        *,
+        control: Control,
+        done: Callable[[Verdict], None],
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        """Judges `trajectories`, each handed to `done` as soon as it is judged; what `done` raises ends the run.
+
+        Returns when all are judged, or when `control` asked for an end and what was under way is finished.
+
+        Raises:
+            TerminalError: The judge takes no calls: key, payment, quota.
+            BudgetReached: A spend cap leaves no room for a call.
+        """
+        ...
+
+
+def batch_engine(name: str) -> BatchEngine:
+    """The engine of that name.
+
+    Raises:
+        UnknownName: There is none.
+        MissingExtra: It needs a package that is not installed.
+    """
+    target = ENGINES.get(name)
+    if target is None:
+        raise unknown("engine", name, ENGINES)
+    module, attribute = target.split(":")
+    made: BatchEngine = getattr(import_module(module), attribute)()
+    return made

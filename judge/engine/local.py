@@ -1,0 +1,40 @@
+"""A batch in this process: one event loop, as many trajectories under way as allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from judge.engine.batch_engine import BatchJob
+from judge.engine.control import Control
+from judge.engine.facade import ledger_of
+from judge.engine.judging import Judging
+from judge.engine.run import Progress, Run
+from judge.types.trajectory import Trajectory
+from judge.types.verdict import Verdict
+
+
+class LocalEngine:
+    """Judges in the running event loop, with the job's own connection."""
+
+    async def run(
+        self,
+        job: BatchJob,
+        trajectories: Iterable[Trajectory],
+        *,
+        control: Control,
+        done: Callable[[Verdict], None],
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        """As `BatchEngine.run`."""
+        run = Run(
+            Judging(job.setup, job.connection, spent=job.spent, ledger=ledger_of(job.settings)),
+            trajectories,
+            reference=job.references,
+            concurrency=job.settings.concurrency,
+            total=job.pending,
+            progress=progress,
+            done=done,
+            control=control,
+        )
+        async for _ in run.batches():
+            pass  # each verdict went to `done`
