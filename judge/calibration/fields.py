@@ -90,6 +90,7 @@ class FieldMap(Record):
         latest: Path of a time; of rows for the same item the latest counts.
         where: Path to value; other rows are left out and counted.
         slices: Name of a slice to its path, for results by agent, tool or length.
+        reason: Path of the judge's reason, for reports that show it.
     """
 
     id: Paths
@@ -115,6 +116,7 @@ class FieldMap(Record):
     latest: str | None = None
     where: dict[str, Any] = {}
     slices: dict[str, str] = {}
+    reason: str | None = None
     records: str | None = Field(default=None, description="Path of the list of rows inside a JSON object.")
 
 

@@ -49,6 +49,7 @@ class Observation:
     rubric_version: str | None = None
     probability: float | None = None
     slices: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,7 @@ def _observations(
         "rubric_version": _text(row, fields.rubric_version),
         "probability": float(probability) if probability not in (None, "") else None,
         "slices": {name: str(lookup(row, path)) for name, path in fields.slices.items()},
+        "reason": _text(row, fields.reason) or "",
     }
 
     def one(value: Any, *, name: str = source, at: str = item, k: int = 0, order: str | None = None) -> Observation:

@@ -23,6 +23,7 @@ from judge.metrics import measure
 from judge.prompt import view
 from judge.registry import unknown
 from judge.types.calibration_set import CalibrationSet, Population, SetCriterion
+from judge.types.comparison import Work
 from judge.types.label import Label
 from judge.types.rubric import BinaryScale, Rubric, ViewSettings
 from judge.types.trajectory import Trajectory
@@ -88,9 +89,9 @@ def calibrate_set(
         TooFewLabels: Nothing to compare.
     """
     chosen = name if isinstance(name, CalibrationSet) else load_set(name)
-    asked = _criterion(chosen, criterion)
+    asked = set_criterion(chosen, criterion)
     used = rubric_of(rubric if rubric is not None else asked.rubric, settings)
-    judged = _run(chosen, asked, used, settings, repeats, progress)
+    judged = judge_set(chosen, asked, used, settings, repeats, progress)
     fixed = chosen.settings
     held = terms(
         Terms(
@@ -102,7 +103,7 @@ def calibrate_set(
             population=_population(chosen),
         )
     )
-    labels, stale = _labels(chosen.labels, asked, used.version, chosen.clusters())
+    labels, stale = set_labels(chosen.labels, asked, used.version, chosen.clusters())
     scale = asked.scale or used.criteria[0].scale
     own = next((c.scale for c in used.criteria if c.id == (asked.judged_by or asked.id)), scale)
     judged = replace(judged, left_out={**judged.left_out, **stale})
@@ -164,7 +165,8 @@ def calibrate_files(
     )
 
 
-def _criterion(chosen: CalibrationSet, name: str | None) -> SetCriterion:
+def set_criterion(chosen: CalibrationSet, name: str | None) -> SetCriterion:
+    """The criterion named, or the set's first that decides between passed and failed."""
     criteria = chosen.settings.criteria
     if name is None:
         deciding = [c for c in criteria if c.pass_mark is not None or isinstance(c.scale, BinaryScale)]
@@ -175,7 +177,7 @@ def _criterion(chosen: CalibrationSet, name: str | None) -> SetCriterion:
     return found
 
 
-def _run(
+def judge_set(
     chosen: CalibrationSet,
     asked: SetCriterion,
     used: Rubric,
@@ -183,6 +185,7 @@ def _run(
     repeats: int | None,
     progress: Callable[[int], None] | None,
 ) -> Judged:
+    """What the judge of `settings` says of every labelled run of a set, cached."""
     labelled = {label.trajectory_id for label in chosen.labels if label.criterion == asked.id}
     runs = [run for run in chosen.trajectories if run.id in labelled]
     spec = PRIVATE.run(_spec(used, settings))
@@ -206,6 +209,26 @@ def _run(
         served=tuple(sorted({m for v in verdicts for c in v.criteria for t in c.votes if (m := t.served_model)})),
         beside=_beside(chosen, runs, verdicts, asked),
         panel=panel_of(used, settings.samples),
+        work=_work(verdicts),
+    )
+
+
+def _work(verdicts: Sequence[Verdict]) -> Work:
+    """What a verdict takes; time and price of those alone that no kept reply made quicker or cheaper."""
+    live = [verdict for verdict in verdicts if verdict.cached == 0]
+    usd = [verdict.cost_usd for verdict in live if verdict.cost_usd is not None]
+    seconds = [verdict.seconds for verdict in live if verdict.seconds is not None]
+    tokens = []
+    for verdict in verdicts:
+        usages = [vote.usage for vote in verdict.criteria[0].votes] if verdict.criteria else []
+        if usages and all(usage is not None for usage in usages):
+            spent = [n for usage in usages if usage for n in (usage.input_tokens, usage.output_tokens)]
+            if all(n is not None for n in spent):
+                tokens.append(sum(n for n in spent if n is not None))
+    return Work(
+        seconds=sum(seconds) / len(seconds) if seconds else None,
+        tokens=sum(tokens) / len(tokens) if tokens else None,
+        usd=sum(usd) / len(usd) if usd and len(usd) == len(live) else None,
     )
 
 
@@ -234,7 +257,7 @@ def _observed(verdict: Verdict, criterion: str, name: str, clusters: Mapping[str
     ]
 
 
-def _labels(
+def set_labels(
     labels: Sequence[Label], asked: SetCriterion, version: str, clusters: Mapping[str, str]
 ) -> tuple[list[Observation], dict[str, int]]:
     """The set's labels as observations; those made under another version of the rubric are counted, not used."""

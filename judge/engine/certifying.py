@@ -24,6 +24,7 @@ from judge.errors import StatisticsError
 from judge.store.certificates import count_use, save_certificate
 from judge.types.calibration_set import Population, Profile, RequiredClaim, SamplingDesign
 from judge.types.certificate import CalibratedScore, Certificate, Scope
+from judge.types.comparison import Work
 from judge.types.record import Record, fingerprint
 from judge.types.rubric import BinaryScale, Rubric
 from judge.types.verdict import JudgeSpec, Vote, VoteRule
@@ -85,6 +86,7 @@ class Judged:
     beside: Beside = field(default_factory=Beside)
     left_out: Mapping[str, int] = field(default_factory=dict)
     panel: Panel | None = None
+    work: Work = field(default_factory=Work)
 
 
 def finish(

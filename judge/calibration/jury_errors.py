@@ -1,0 +1,126 @@
+"""Do judges err together? What a jury can gain is bounded by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.calibration.shared_runs import SharedRuns
+from judge.errors import StatisticsError
+from judge.types.record import Record
+
+WEAK_KAPPA = 0.4
+"""A member whose kappa may be below this makes a jury worse more often than better."""
+FEW_VOTES = 1.5
+MOST_MEMBERS = 5
+
+
+class JuryErrors(Record):
+    """Attributes:
+    phi: Correlation of being wrong, by pair of members; None where a member is never or always wrong.
+    mean_phi: Mean over the pairs that have one; None without such a pair.
+    effective_votes: k / (1 + (k - 1) mean_phi): how many independent judges the members amount to, at most k. A
+        negative mean counts as 0. None with `mean_phi`.
+    all_wrong: Share of runs on which every member is wrong: no vote rule can save those.
+    unanimous: Share of runs on which all agree; `right_if_unanimous`, `right_if_split`: majority right, of those.
+    warnings: What a reader should know before seating this jury.
+    """
+
+    omit_none: ClassVar[bool] = False
+
+    members: tuple[str, ...]
+    phi: tuple[tuple[str, str, float | None], ...]
+    mean_phi: float | None
+    effective_votes: float | None
+    all_wrong: float
+    unanimous: float
+    right_if_unanimous: float | None
+    right_if_split: float | None
+    warnings: tuple[str, ...]
+
+
+def phi(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float | None:
+    """Correlation of two flags in [-1, 1]; None where one of them never changes."""
+    if a.all() or b.all() or not a.any() or not b.any():
+        return None
+    return float(np.corrcoef(a.astype(np.float64), b.astype(np.float64))[0, 1])
+
+
+def effective_votes(members: int, mean_phi: float) -> float:
+    """Independent votes that `members` votes with correlated errors amount to: k / (1 + (k - 1) phi).
+
+    Five votes with phi 1 are one vote, with phi 0 five. Source: the design effect of Kish 1965 read backwards.
+    """
+    return members / (1 + (members - 1) * max(0.0, mean_phi))
+
+
+def jury_errors(
+    runs: SharedRuns, members: Sequence[str], *, kappas: Mapping[str, float | None] | None = None
+) -> JuryErrors:
+    """How the members' errors go together, over the runs that every member scored.
+
+    Args:
+        kappas: Lower bound of each member's kappa with people, where it is known.
+
+    Raises:
+        StatisticsError: Fewer than two members, or no run that all of them scored.
+    """
+    if len(members) < 2:
+        raise StatisticsError(f"{len(members)} member: a jury needs two.")
+    values = runs.values[[runs.place(name) for name in members]]
+    whole = ~np.isnan(values).any(0)
+    if not whole.any():
+        raise StatisticsError(f"No run was scored by all of {', '.join(members)}.")
+    values, labels = values[:, whole], runs.labels[whole]
+    wrong = np.abs(values - labels[None, :]) > 1e-9
+    pairs = tuple((members[i], members[j], phi(wrong[i], wrong[j])) for i, j in combinations(range(len(members)), 2))
+    known = [value for _, _, value in pairs if value is not None]
+    mean = float(np.mean(known)) if known else None
+    votes = effective_votes(len(members), mean) if mean is not None else None
+    unanimous = np.abs(values - values[:1]).max(0) < 1e-9
+    few_wrong = 2 * wrong.sum(0) < len(members)
+    copies = [
+        (members[i], members[j])
+        for i, j in combinations(range(len(members)), 2)
+        if (np.abs(values[i] - values[j]) < 1e-9).all() and values.shape[1] > 1
+    ]
+    return JuryErrors(
+        members=tuple(members),
+        phi=pairs,
+        mean_phi=mean,
+        effective_votes=votes,
+        all_wrong=float(wrong.all(0).mean()),
+        unanimous=float(unanimous.mean()),
+        right_if_unanimous=float((~wrong[0])[unanimous].mean()) if unanimous.any() else None,
+        right_if_split=float(few_wrong[~unanimous].mean()) if (~unanimous).any() else None,
+        warnings=_warnings(members, votes, copies, kappas or {}),
+    )
+
+
+def family(judge: str) -> str:
+    """The maker's name that a judge's name begins with, lower case: "openai/gpt-4o" and "GPT-4.1" are both "gpt"."""
+    model = judge.rpartition("/")[2].casefold()
+    return "".join(c if c.isalpha() else " " for c in model).split(" ")[0] or model
+
+
+def _warnings(
+    members: Sequence[str],
+    votes: float | None,
+    copies: Sequence[tuple[str, str]],
+    kappas: Mapping[str, float | None],
+) -> tuple[str, ...]:
+    out = [f"{a} and {b} gave the same verdict on every run: they are one judge, not two." for a, b in copies]
+    if len({family(name) for name in members}) == 1:
+        out.append(f"All members are of one family ({family(members[0])}): judges of one family err together more.")
+    weak = [name for name in members if (low := kappas.get(name)) is not None and low < WEAK_KAPPA]
+    if weak:
+        out.append(f"Weak members (kappa may be below {WEAK_KAPPA}): {', '.join(weak)}. They can make a jury worse.")
+    if votes is not None and votes < FEW_VOTES:
+        out.append(f"{len(members)} members amount to {votes:.1f} independent votes: the jury adds little.")
+    if len(members) > MOST_MEMBERS:
+        out.append(f"More than {MOST_MEMBERS} members rarely pay: keep the best few.")
+    return tuple(out)

@@ -1,0 +1,259 @@
+"""Compare judges: run them on a set, or take recorded verdicts, and hand over to the statistics."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from judge.calibration.comparison import compare
+from judge.calibration.dataset import Dataset, cut_at, join, sources
+from judge.calibration.fields import FieldMap
+from judge.calibration.jury_errors import JuryErrors, jury_errors
+from judge.calibration.observations import Observation, Scales, observe, read_rows
+from judge.calibration.recorded_jury import seat
+from judge.calibration.sets import load_set
+from judge.calibration.shared_runs import SharedRuns, shared_runs
+from judge.calibration.switch import switch
+from judge.config import Settings
+from judge.engine.calibrating import judge_set, set_criterion, set_labels
+from judge.engine.certifying import SEED, voter
+from judge.engine.facade import rubric_of
+from judge.errors import LabelError, UsageError
+from judge.registry import unknown
+from judge.types.comparison import Comparison, Switch, Work
+from judge.types.jury import Jury
+from judge.types.rubric import BinaryScale
+from judge.types.verdict import VoteRule
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Judges side by side, with what a report shows beside the numbers.
+
+    Attributes:
+        reasons: Judge to run to the judge's reason. `scores`: to its own score before a cut. `agents`: run to agent.
+        juries: How the members of each jury err together, by the jury's name.
+    """
+
+    comparison: Comparison
+    runs: SharedRuns
+    reasons: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    agents: Mapping[str, str] = field(default_factory=dict)
+    work: Mapping[str, Work] = field(default_factory=dict)
+    juries: Mapping[str, JuryErrors] = field(default_factory=dict)
+
+    def switch(self, old: str, new: str, *, margin: float, pass_mark: float | None = None) -> Switch:
+        """Whether `new` may take the place of `old`; see `judge.calibration.switch.switch`."""
+        return switch(
+            self.runs,
+            old=old,
+            new=new,
+            margin=margin,
+            reasons=self.reasons,
+            agents=self.agents,
+            work=self.work,
+            scores=self.scores,
+            pass_mark=pass_mark,
+            rng=np.random.default_rng(SEED),
+        )
+
+
+def compare_set(
+    name: str | Path,
+    judges: Sequence[str],
+    *,
+    settings: Settings,
+    rubrics: Sequence[str | Path] = (),
+    criterion: str | None = None,
+    repeats: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Compared:
+    """Runs every judge under every rubric on a set (cached) and compares them on its test split.
+
+    Args:
+        rubrics: None given means the one that the set's criterion names. With several, a judge under each of them
+            counts as a judge, named "JUDGE, RUBRIC".
+
+    Raises:
+        LabelError, UsageError: The set is inconsistent, or has no such criterion.
+        TooFewLabels: Fewer than two judges, or nothing to compare.
+    """
+    chosen = load_set(name)
+    asked = set_criterion(chosen, criterion)
+    used = [rubric_of(rubric, settings) for rubric in rubrics or (asked.rubric,)]
+    split = "test" if any(label.split == "test" for label in chosen.labels) else None
+    datasets: list[Dataset] = []
+    reasons: dict[str, Mapping[str, str]] = {}
+    work: dict[str, Work] = {}
+    agents: dict[str, str] = {}
+    for rubric in used:
+        labels, stale = set_labels(chosen.labels, asked, rubric.version, chosen.clusters())
+        scale = asked.scale or rubric.criteria[0].scale
+        own = next((c.scale for c in rubric.criteria if c.id == (asked.judged_by or asked.id)), scale)
+        for judge in judges:
+            judged = judge_set(chosen, asked, rubric, settings.model_copy(update={"judge": judge}), repeats, progress)
+            data = join(
+                judged.observations,
+                labels,
+                judge=judged.spec.name,
+                criterion=asked.id,
+                scale=scale,
+                vote=voter(judged.vote, scale if asked.pass_mark is None else own),
+                panel=judged.panel,
+                judged_by=asked.judged_by,
+                split=split,
+                left_out=stale,
+            )
+            if asked.pass_mark is not None:
+                data = cut_at(data, asked.pass_mark, own)
+            shown = judge if len(used) == 1 else f"{judge}, {rubric.id}"
+            datasets.append(replace(data, judge=shown))
+            reasons[shown] = judged.beside.reasons
+            work[shown] = judged.work
+            agents.update(judged.beside.agents)
+    return _compared(datasets, chosen.name, reasons=reasons, work=work, agents=agents)
+
+
+def compare_files(
+    verdicts: Sequence[tuple[Path, FieldMap]],
+    labels: Path,
+    *,
+    label_fields: FieldMap,
+    scale: Scales,
+    judges: Sequence[str] = (),
+    juries: Sequence[Jury] = (),
+    criterion: str | None = None,
+    pass_mark: float | None = None,
+    vote: VoteRule = "auto",
+    work: Mapping[str, Work] | None = None,
+    dev_share: float | None = None,
+) -> Compared:
+    """Compares recorded judges, and juries of them.
+
+    Args:
+        verdicts: Files with the fields of each; a file may hold many judges.
+        judges: Which to compare; () for all.
+        juries: Votes of recorded judges, compared as judges. Rules that need labels learn from the dev split alone.
+        pass_mark: Lowest value of labels and verdicts that counts as passed, on an ordinal scale.
+        dev_share: Share of tasks in (0, 1) that is set aside as dev, where the labels know no split. Which tasks
+            follows from their names alone.
+
+    Raises:
+        LabelError: A file does not read, holds duplicates, or values outside the scale.
+        UnknownName: A judge is not in the files.
+    """
+    said: list[Observation] = []
+    left_out: dict[str, int] = {}
+    for path, fields in verdicts:
+        reading = observe(read_rows(path, fields.records), fields, scale, what=str(path))
+        said.extend(reading.observations)
+        for why, n in reading.left_out.items():
+            left_out[f"{why} (verdicts)"] = left_out.get(f"{why} (verdicts)", 0) + n
+    given = observe(read_rows(labels, label_fields.records), label_fields, scale, what=str(labels))
+    left_out |= {f"{why} (labels)": n for why, n in given.left_out.items()}
+    if not said or not given.observations:
+        empty = ", ".join(str(path) for path, _ in verdicts) if not said else str(labels)
+        raise LabelError(f"{empty} has no rows to compare.", hint="Check the maps of the columns.")
+    only = label_fields.criterion if criterion is None else criterion
+    known = sources(said)
+    for name in judges:
+        if name not in known:
+            raise unknown("judge in the files", name, known)
+    chosen = list(judges) or (list(known) if not juries else [])
+    members = [member for jury in juries for member in jury.members]
+    labelled = given.observations if dev_share is None else _split(given.observations, dev_share)
+    splits = {label.split for label in labelled}
+    test = "test" if "test" in splits else None
+
+    def joined(name: str, split: str | None) -> Dataset:
+        data = join(
+            said,
+            labelled,
+            judge=name,
+            criterion=only,
+            scale=scale,
+            vote=voter(vote, scale),
+            judged_by=verdicts[0][1].criterion,
+            split=split,
+            left_out=left_out,
+        )
+        return data if pass_mark is None else _cut_both(data, pass_mark)
+
+    everyone = list(dict.fromkeys([*chosen, *members, *(name for jury in juries for name in jury.reserves)]))
+    for name in everyone:
+        if name not in known:
+            raise unknown("judge in the files", name, known)
+    data = {name: joined(name, test) for name in everyone}
+    dev = {name: joined(name, "dev") for name in everyone} if test and "dev" in splits and juries else {}
+    shared = shared_runs(list(data.values()))
+    seated = [seat(jury, data, dev) for jury in juries]
+    reasons: dict[str, dict[str, str]] = {name: {} for name in everyone}
+    for observation in said:
+        if observation.reason and observation.source in reasons:
+            reasons[observation.source].setdefault(observation.item, observation.reason)
+    agents = {o.item: o.slices["agent"] for o in (*given.observations, *said) if o.slices.get("agent")}
+    return _compared(
+        [*(data[name] for name in everyone), *seated],
+        labels.name,
+        reasons=reasons,
+        work=dict(work or {}),
+        agents=agents,
+        juries={jury.name: _errors(jury, shared) for jury in juries if len(jury.members) > 1},
+    )
+
+
+def _split(labels: Sequence[Observation], share: float) -> tuple[Observation, ...]:
+    if not 0 < share < 1:
+        raise UsageError(f"The share of dev tasks is {share!r}; a number between 0 and 1 is needed.")
+    if any(label.split is not None for label in labels):
+        raise UsageError("The labels name their split already.", hint="Leave out --dev-share.")
+
+    def dev(label: Observation) -> bool:
+        digest = hashlib.sha256((label.group or label.item).encode()).digest()
+        return int.from_bytes(digest[:8], "big") < share * 2**64
+
+    return tuple(replace(label, split="dev" if dev(label) else "test") for label in labels)
+
+
+def _errors(jury: Jury, runs: SharedRuns) -> JuryErrors:
+    rng = np.random.default_rng(SEED)
+    rows = compare(runs, label_set="", rng=rng).judges if len(runs.judges) > 1 else ()
+    return jury_errors(runs, jury.members, kappas={row.judge: row.kappa.lower for row in rows})
+
+
+def _compared(
+    datasets: Sequence[Dataset],
+    label_set: str,
+    *,
+    reasons: Mapping[str, Mapping[str, str]],
+    work: Mapping[str, Work],
+    agents: Mapping[str, str],
+    juries: Mapping[str, JuryErrors] | None = None,
+) -> Compared:
+    runs = shared_runs(datasets)
+    scores = {
+        data.judge: {item: s for item, s in zip(data.items, data.scores, strict=True) if s is not None}
+        for data in datasets
+        if data.scores
+    }
+    rng = np.random.default_rng(SEED)
+    return Compared(
+        comparison=compare(runs, label_set=label_set, work=work, rng=rng),
+        runs=runs,
+        reasons=reasons,
+        scores=scores,
+        agents=agents,
+        work=work,
+        juries=juries or {},
+    )
+
+
+def _cut_both(data: Dataset, mark: float) -> Dataset:
+    """Labels and verdicts on one ordinal scale → passed and failed at one mark."""
+    cut = cut_at(data, mark, data.scale)
+    return replace(cut, scale=BinaryScale(), labels=tuple(float(label >= mark) for label in data.labels))
