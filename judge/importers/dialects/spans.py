@@ -118,10 +118,14 @@ def _not_before(start: int, span: Span, parents: dict[str, str | None], earliest
 
 
 def above(span: Span, parents: dict[str, str | None]) -> list[str]:
-    """Ids of the spans above one, nearest first; a cycle ends where it closes."""
+    """Ids of the spans above one, nearest first; none where the parents run in a circle."""
     out: list[str] = []
+    seen = {span.id}
     name = span.parent
-    while name is not None and name not in out and name != span.id:
+    while name is not None:
+        if name in seen:
+            return []
+        seen.add(name)
         out.append(name)
         name = parents.get(name)
     return out
