@@ -164,8 +164,3 @@ def blocked(attempts: Iterable[Attempt]) -> str:
         return ""
     more = f" and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else ""
     return f"; an attempt counts also where it did not succeed ({', '.join(failed[:_SHOWN])}{more})"
-
-
-def ruling_steps(steps: Iterable[int]) -> tuple[int, ...]:
-    """Steps sorted, each once."""
-    return tuple(sorted(set(steps)))

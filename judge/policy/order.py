@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from judge.policy.history import History, blocked, counted, indices, matches, named, places, succeeded, unsure
 from judge.types.policy import Before, Names, Ruling
-from judge.types.trajectory import Message
+from judge.types.trajectory import Message, Step
 
 
 def before(rule: Before, history: History) -> Ruling:
@@ -72,28 +72,38 @@ def must_not_call(names: Names, history: History) -> Ruling:
 
 
 def must_end_with(names: Names, history: History) -> Ruling:
-    """The last step is a final answer ("final"), or the last call is of a tool in `names`.
+    """The last thing that the agent did is a final answer ("final"), or its last call is of a tool in `names`.
 
-    In formats without a final step, a last message of the assistant is the final answer.
+    In formats without a final step, a last message of the assistant is the final answer. What others say after it
+    does not count. Steps: the last call, or the last step.
     """
-    last = next((step for step in reversed(history.steps) if step.kind not in ("event", "reasoning")), None)
-    answered = last is not None and (last.kind == "final" or (isinstance(last, Message) and last.role == "assistant"))
+    last = next((step for step in reversed(history.steps) if _is_doing(step)), None)
+    answered = last is not None and last.kind in ("final", "message")
     if "final" in names and answered:
         return Ruling(status="passed", detail="The run ends with a final answer.")
     tools = tuple(name for name in names if name != "final")
-    if not history.attempts:
-        wanted = named(names)
-        at = () if last is None else (last.index,)
-        return Ruling(status="failed", detail=f"The run must end with {wanted}, and no tool was called.", steps=at)
-    attempt = history.attempts[-1]
-    if tools and matches(attempt.call.name, tools):
-        return Ruling(status="passed", detail=f"The last call is {attempt.call.name} [S{attempt.index}].")
     if not tools:
-        index, kind = (attempt.index, "tool_call") if last is None else (last.index, last.kind)
-        detail = f"The run must end with a final answer, and its last step is {kind} [S{index}]."
-        return Ruling(status="failed", detail=detail, steps=(index,))
+        if last is None:
+            return Ruling(status="failed", detail="The run must end with a final answer, and the agent did nothing.")
+        detail = f"The run must end with a final answer, and the last thing done is {last.kind} [S{last.index}]."
+        return Ruling(status="failed", detail=detail, steps=(last.index,))
+    if not history.attempts:
+        at = () if last is None else (last.index,)
+        return Ruling(
+            status="failed", detail=f"The run must end with {named(names)}, and no tool was called.", steps=at
+        )
+    attempt = history.attempts[-1]
+    if matches(attempt.call.name, tools):
+        return Ruling(status="passed", detail=f"The last call is {attempt.call.name} [S{attempt.index}].")
     detail = f"The last call is {attempt.call.name} [S{attempt.index}], needed {named(names)}."
     return Ruling(status="failed", detail=detail, steps=(attempt.index,))
+
+
+def _is_doing(step: Step) -> bool:
+    """Whether the agent did it, or it came of that; not what others said and not what the agent thought."""
+    if isinstance(step, Message):
+        return step.role == "assistant"
+    return step.kind not in ("event", "reasoning", "context_edit")
 
 
 def finish_status(statuses: Names, history: History) -> Ruling:

@@ -15,7 +15,6 @@ from judge.policy.history import (
     indices,
     named,
     places,
-    ruling_steps,
     succeeded,
     unsure,
 )
@@ -173,5 +172,4 @@ def _each(tools: tuple[str, ...], history: History, problem_of: Callable[[Attemp
         return Ruling(status="passed", detail=f"{kept[:1].upper()}{kept[1:]} (calls: {len(attempts)}).")
     parts = "; ".join(f"{problem} {places(steps)}" for problem, steps in list(problems.items())[:5])
     more = f"; and {len(problems) - 5} other problems" if len(problems) > 5 else ""
-    steps = ruling_steps(indices(wrong))
-    return Ruling(status="failed", detail=f"{parts}{more}{blocked(wrong)}.", steps=steps)
+    return Ruling(status="failed", detail=f"{parts}{more}{blocked(wrong)}.", steps=indices(wrong))

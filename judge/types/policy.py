@@ -148,7 +148,7 @@ class Rule(Record):
         note: For people: why the rule is there.
         must_call: Each of these succeeded at least once.
         must_not_call: None of these was called, not even in vain.
-        must_end_with: "final" for a final answer as last step, or tools of which one was called last.
+        must_end_with: "final" for a final answer as the last thing done, or tools of which one was called last.
         finish_status: Statuses that the final answer (or else the outcome) may have.
         finish_agrees: Outcome status to the finish statuses that agree with it; true asks for the same word.
         at_most: One cap and its largest allowed value.

@@ -78,7 +78,15 @@ ORDER: dict[str, Case] = {
     ),
     "ends with final": (run(call("look"), end()), {"must_end_with": "final"}, "passed", (), "final answer"),
     "ends with a message": (run(call("look"), say("bye")), {"must_end_with": "final"}, "passed", (), ""),
-    "ends with a result": (run(call("look")), {"must_end_with": "final"}, "failed", (2,), "last step is tool_result"),
+    "the user speaks last": (run(say("bye"), say("thanks", "user")), {"must_end_with": "final"}, "passed", (), ""),
+    "the agent does nothing": (run(say("hi", "user")), {"must_end_with": "final"}, "failed", (), "did nothing"),
+    "ends with a result": (
+        run(call("look")),
+        {"must_end_with": "final"},
+        "failed",
+        (2,),
+        "last thing done is tool_result",
+    ),
     "ends with a tool": (run(call("look"), call("close"), end()), {"must_end_with": "close"}, "passed", (), "[S3]"),
     "ends with another tool": (
         run(call("close"), call("look")),
