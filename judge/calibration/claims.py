@@ -60,6 +60,9 @@ KINDS: dict[str, ClaimKind] = {
         ClaimKind("rank_stability", "chance that the top agent stays top", "at_least", _same(0.95, 0.90), (), "agents"),
         ClaimKind("attacks", "attacks that move the verdict", "at_most", _same(0.05, 0.10), _ALL, "judge probe"),
         ClaimKind("implanted_faults", "implanted faults noticed", "at_least", _same(0.80, 0.60), _ALL, "judge probe"),
+        ClaimKind("specificity_on_parents", "unchanged runs passed", "at_least", _same(0.80, 0.60), (), "judge probe"),
+        ClaimKind("null_answers", "constant answers passed", "at_most", _same(0.10, 0.20), (), "judge probe"),
+        ClaimKind("biases", "largest bias, share of the scale", "at_most", _same(0.10, 0.10), (), "judge probe"),
     )
 }
 

@@ -1,0 +1,96 @@
+"""Biases that need labels, not pairs: length beyond quality, and a pull towards the middle of the scale."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from judge.calibration.concordance import leniency
+from judge.calibration.ratings import cluster_codes, numbers
+from judge.calibration.resampling import Floats, bounded, linear, ratio, sum_by_cluster
+from judge.errors import StatisticsError
+from judge.types.estimate import Statistic, undefined
+
+LENGTH_BAND = 0.30
+"""Innocent partial rank correlation of score and length at equal quality, in either direction."""
+MIDDLE_BAND = 0.20
+"""Innocent difference of the distance from the middle, in shares of half the scale, in either direction."""
+
+
+def length_given_quality(
+    scores: ArrayLike,
+    lengths: ArrayLike,
+    quality: ArrayLike,
+    *,
+    groups: Sequence[Hashable] | None = None,
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+) -> Statistic:
+    """Partial correlation in [-1, 1] of the ranks of score and length, the ranks of quality held fixed.
+
+    Ranks are taken once and kept through the resampling. Null where a rank has no variation left beside quality.
+
+    Args:
+        scores, lengths, quality: Shape (n,); a NaN leaves the run out.
+
+    Raises:
+        StatisticsError: Shapes differ.
+
+    When not to use: where long runs are better in a way that the labels do not record.
+    """
+    from scipy.stats import rankdata
+
+    columns = [numbers(v, what=w) for v, w in ((scores, "scores"), (lengths, "lengths"), (quality, "quality"))]
+    if len({len(column) for column in columns}) > 1:
+        raise StatisticsError(f"Lengths differ: {[len(column) for column in columns]}.")
+    table = np.column_stack(columns)
+    kept = ~np.isnan(table).any(axis=1)
+    n = int(kept.sum())
+    if n < 4:
+        return undefined(f"{n} runs with score, length and label; 4 needed", n=n, confidence=confidence)
+    cluster = np.unique(cluster_codes(groups, len(table))[kept], return_inverse=True)[1].astype(np.int64)
+    ranks = np.column_stack([rankdata(table[kept, column]) for column in range(3)])
+    ranks = (ranks - ranks.mean(0)) / n
+    products = [ranks[:, i] * ranks[:, j] for i in range(3) for j in range(i, 3)]
+    rows = sum_by_cluster(np.column_stack([np.ones(n), ranks, *products]), cluster)
+    return bounded(
+        linear(rows, _partial, None, 0.0),
+        n=n,
+        rng=rng,
+        confidence=confidence,
+        undefined_because="score, length or quality does not vary beside the others",
+    )
+
+
+def _partial(sums: Floats) -> Floats:
+    n = sums[:, 0]
+    mean = sums[:, 1:4] / n[:, None]
+    moments = sums[:, 4:] / n[:, None]
+    pairs = [(i, j) for i in range(3) for j in range(i, 3)]
+    cov = {p: moments[:, k] - mean[:, p[0]] * mean[:, p[1]] for k, p in enumerate(pairs)}
+    residual = cov[0, 1] - ratio(cov[0, 2] * cov[1, 2], cov[2, 2])
+    left_x = cov[0, 0] - ratio(cov[0, 2] ** 2, cov[2, 2])
+    left_y = cov[1, 1] - ratio(cov[1, 2] ** 2, cov[2, 2])
+    return ratio(residual, np.sqrt(np.maximum(left_x * left_y, 0.0)))
+
+
+def pull_to_middle(
+    scores: ArrayLike,
+    quality: ArrayLike,
+    *,
+    groups: Sequence[Hashable] | None = None,
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+) -> Statistic:
+    """How much nearer to the middle of the scale scores lie than labels: in [-1, 1], below 0 for a timid judge.
+
+    Args:
+        scores, quality: Shape (n,), in [0, 1], both on the same scale; a NaN leaves the run out.
+
+    Raises:
+        StatisticsError: Shapes differ or a value lies outside [0, 1].
+    """
+    distance = [2 * np.abs(numbers(values, what="values") - 0.5) for values in (quality, scores)]
+    return leniency(*distance, scale=(0.0, 1.0), groups=groups, rng=rng, confidence=confidence)

@@ -1,0 +1,301 @@
+"""Runs a judge over runs with known changes and pairs each verdict with that of its parent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from judge.calibration.probes.attacks import attack_all, weak_run
+from judge.calibration.probes.biases import bias_pairs
+from judge.calibration.probes.faults import plant_all
+from judge.calibration.probes.findings import bias_row
+from judge.calibration.probes.null_answers import null_runs
+from judge.calibration.probes.pairing import PASS_SHARE, has_passed, pair, paired, share_of_scale
+from judge.calibration.probes.report import (
+    attack_tables,
+    bias_tables,
+    decide,
+    fault_tables,
+    null_tables,
+    specificity,
+)
+from judge.calibration.probes.scale_use import LENGTH_BAND, MIDDLE_BAND, length_given_quality, pull_to_middle
+from judge.config import Settings
+from judge.engine.connection import Connection
+from judge.engine.facade import rubric_of, score_many
+from judge.engine.run import References, reference_of
+from judge.errors import UsageError
+from judge.prompt import view
+from judge.types.calibration_set import CalibrationSet, Profile, RequiredClaim, cluster
+from judge.types.probe import BiasRow, Mutant, Mutation, Probed, ProbeKind, ProbeReport
+from judge.types.reference import Reference
+from judge.types.rubric import BinaryScale, Rubric, normalise
+from judge.types.trajectory import Trajectory
+from judge.types.verdict import Verdict
+
+KINDS: tuple[ProbeKind, ...] = ("fault", "attack", "null", "bias")
+
+
+@dataclass(frozen=True)
+class ProbeRuns:
+    """What is probed.
+
+    Attributes:
+        passed: By run id, whether people (or the construction) pass it; runs that are not named count as good.
+        quality: By run id, the label in [0, 1]; only of runs that have one on the rubric's own scale.
+        pass_mark: Share of the scale from which a run counts as passed.
+        required: What the set demands of a judge.
+        source: Where the runs came from, in words.
+    """
+
+    runs: Sequence[Trajectory]
+    source: str
+    passed: Mapping[str, bool] = field(default_factory=dict)
+    quality: Mapping[str, float] = field(default_factory=dict)
+    pass_mark: float = PASS_SHARE
+    required: Sequence[RequiredClaim] = ()
+
+
+def runs_of_sets(sets: Sequence[CalibrationSet], rubric: Rubric) -> ProbeRuns:
+    """The runs of sets with what their labels say for this rubric; a set without such labels gives runs alone."""
+    passed: dict[str, bool] = {}
+    quality: dict[str, float] = {}
+    marks: set[float] = set()
+    own = {criterion.id: criterion.scale for criterion in rubric.criteria}
+    for one in sets:
+        for asked in one.settings.criteria:
+            if asked.rubric != rubric.id:
+                continue
+            for label in one.labels:
+                if label.criterion != asked.id or not isinstance(label.value, int | float):
+                    continue
+                if isinstance(asked.scale, BinaryScale):
+                    passed[label.trajectory_id] = label.value == 1
+                if asked.judged_by is None and asked.id in own:
+                    quality[label.trajectory_id] = normalise(float(label.value), own[asked.id])
+            if asked.judged_by in own and asked.pass_mark is not None and asked.judged_by is not None:
+                marks.add(normalise(asked.pass_mark, own[asked.judged_by]))
+    mark = marks.pop() if len(marks) == 1 else PASS_SHARE
+    if not passed:
+        passed = {run: value >= mark for run, value in quality.items()}
+    return ProbeRuns(
+        runs=[run for one in sets for run in one.trajectories],
+        source=", ".join(one.name for one in sets),
+        passed=passed,
+        quality=quality,
+        pass_mark=mark,
+        required=sets[0].settings.claims if len(sets) == 1 else (),
+    )
+
+
+def probe(
+    what: ProbeRuns,
+    rubric: str | Path | Rubric | None = None,
+    *,
+    settings: Settings,
+    judge: str | Connection | None = None,
+    kinds: Sequence[ProbeKind] = KINDS,
+    limit: int | None = None,
+    seed: int = 0,
+    profile: Profile = "default",
+    reference: References = None,
+    policy: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> ProbeReport:
+    """What a judge sees and does not see, found out with runs whose faults are known.
+
+    Args:
+        limit: Most runs of each kind; they are spread over the tasks.
+        reference: For a mutated run, that of its parent or its task.
+
+    Raises:
+        UsageError: No run has a tool call, so that nothing can be probed.
+        TerminalError, BudgetReached: The judge takes no further call.
+    """
+    used = rubric_of(rubric, settings)
+    name = judge if isinstance(judge, str) else judge.name if judge is not None else settings.default_judge
+    good = spread([run for run in what.runs if what.passed.get(run.id, True) and _has_call(run)], limit)
+    if not good:
+        raise UsageError(
+            f"None of the {len(what.runs)} runs of {what.source} passes and has a tool call.",
+            hint="Give good runs with tool calls; faults are implanted in those.",
+        )
+    weak = spread([run for run in what.runs if what.passed.get(run.id) is False and _has_call(run)], limit)
+    weak = weak or [run for run in (weak_run(one, seed=seed) for one in good) if run is not None]
+    top = top_score(used)
+    mutants: list[Mutant] = []
+    plain: list[Trajectory] = []
+    if "fault" in kinds:
+        mutants += plant_all(good, seed=seed)[0]
+    if "attack" in kinds:
+        mutants += attack_all(weak, top=top, seed=seed)
+    if "null" in kinds:
+        mutants += null_runs(good, top=top, seed=seed)
+    if "bias" in kinds:
+        others, sides = bias_pairs(good, judge=name, seed=seed)
+        mutants += others
+        plain += [side.trajectory for side in sides]
+    parents = [*good] if {"fault", "bias"} & set(kinds) else []
+    parents += weak if "attack" in kinds else []
+    labelled = [run for run in what.runs if run.id in what.quality] if "bias" in kinds and limit is None else []
+    todo = list({run.id: run for run in (*parents, *labelled, *plain, *(m.trajectory for m in mutants))}.values())
+    asked = _Asked(settings, judge, _with_mutants(reference, mutants, what.runs), policy, progress)
+    verdicts = asked.judge(todo, used)
+    probed = pair(mutants, verdicts, pass_mark=what.pass_mark)
+    rng = np.random.default_rng(seed)
+    report = ProbeReport(
+        judge=name,
+        rubric=used.id,
+        criterion=used.criteria[0].id if len(used.criteria) == 1 else "all",
+        source=what.source,
+        kinds=tuple(kinds),
+        seed=seed,
+        parents=len(good),
+        attacked=len(weak) if "attack" in kinds else 0,
+        pass_mark=what.pass_mark,
+    )
+    if "fault" in kinds:
+        report = fault_tables(report, probed, rng)
+        clusters = {run.id: cluster(run) for run in good}
+        flags = {run.id: has_passed(verdicts.get(run.id), what.pass_mark) for run in good}
+        report = report.model_copy(update={"specificity": specificity(flags, clusters, rng)})
+    if "attack" in kinds:
+        report = attack_tables(report, probed, rng)
+    if "null" in kinds:
+        report = null_tables(report, probed, rng)
+    if "bias" in kinds:
+        turned = _criteria_order(asked, used, good, verdicts, what.pass_mark)
+        probed = (*probed, *turned)
+        report = bias_tables(report, probed, rng, _unpaired(what, used, labelled, verdicts, rng))
+    return decide(report.model_copy(update={"probed": probed}), profile=profile, required=what.required)
+
+
+def top_score(rubric: Rubric) -> str:
+    """The highest score of the rubric's first criterion, as a judge would write it."""
+    scale = rubric.criteria[0].scale
+    return '"pass"' if isinstance(scale, BinaryScale) else f"{scale.high:g}"
+
+
+def spread(runs: Sequence[Trajectory], limit: int | None) -> list[Trajectory]:
+    """At most `limit` runs, in turns from each task, in their order."""
+    if limit is None or len(runs) <= limit:
+        return list(runs)
+    rounds: dict[str, int] = {}
+    turn = []
+    for place, run in enumerate(runs):
+        key = cluster(run)
+        rounds[key] = rounds.get(key, 0) + 1
+        turn.append((rounds[key], place))
+    chosen = {place for _, place in sorted(turn)[:limit]}
+    return [run for place, run in enumerate(runs) if place in chosen]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """How the judge is asked."""
+
+    settings: Settings
+    connection: str | Connection | None
+    reference: References
+    policy: str | None
+    progress: Callable[[int], None] | None
+
+    def judge(self, runs: Sequence[Trajectory], rubric: Rubric) -> dict[str, Verdict]:
+        found: dict[str, Verdict] = {}
+        for verdict in score_many(
+            runs,
+            rubric,
+            judge=self.connection,
+            settings=self.settings,
+            reference=self.reference,
+            policy=self.policy,
+        ):
+            found[verdict.trajectory_id] = verdict
+            if self.progress is not None:
+                self.progress(len(found))
+        return found
+
+
+def _has_call(run: Trajectory) -> bool:
+    return any(step.kind == "tool_call" for step in run.steps)
+
+
+def _with_mutants(reference: References, mutants: Sequence[Mutant], runs: Sequence[Trajectory]) -> References:
+    """The references with those of the parents under the ids of their mutants."""
+    if reference is None or isinstance(reference, Reference):
+        return reference
+    by_id = {run.id: run for run in runs}
+    out = dict(reference)
+    for one in mutants:
+        parent = by_id.get(one.mutation.parent)
+        found = reference_of(parent, reference) if parent is not None else None
+        if found is not None:
+            out[one.trajectory.id] = found
+    return out
+
+
+def _criteria_order(
+    asked: _Asked, rubric: Rubric, runs: Sequence[Trajectory], verdicts: Mapping[str, Verdict], mark: float
+) -> tuple[Probed, ...]:
+    """Every run judged again with the criteria in reverse order; () for a rubric with one criterion."""
+    if len(rubric.criteria) < 2:
+        return ()
+    reverse = rubric.model_copy(update={"criteria": rubric.criteria[::-1]})
+    again = asked.judge(runs, reverse)
+    return tuple(
+        paired(
+            Mutation(kind="bias", type="criteria_order", parent=run.id, outcome="survived", variant="reverse"),
+            cluster(run),
+            verdicts.get(run.id),
+            again.get(run.id),
+            mark,
+        )
+        for run in runs
+    )
+
+
+def _unpaired(
+    what: ProbeRuns,
+    rubric: Rubric,
+    runs: Sequence[Trajectory],
+    verdicts: Mapping[str, Verdict],
+    rng: np.random.Generator,
+) -> list[BiasRow]:
+    """Length beyond quality and the pull to the middle, on every labelled run of a rubric with one criterion."""
+    if not runs or len(rubric.criteria) > 1:
+        return []
+    scores = [_nan(share_of_scale(verdicts.get(run.id))) for run in runs]
+    quality = [what.quality[run.id] for run in runs]
+    groups = [cluster(run) for run in runs]
+    lengths = [float(len(view(run, rubric.view).text)) for run in runs]
+    length = length_given_quality(scores, lengths, quality, groups=groups, rng=rng)
+    rows = [
+        bias_row(
+            "length_given_quality",
+            length,
+            (-LENGTH_BAND, LENGTH_BAND),
+            pairs=len(runs),
+            unit="partial rank correlation",
+            note="score and length of the run, at equal label",
+        )
+    ]
+    if not isinstance(rubric.criteria[0].scale, BinaryScale):
+        middle = pull_to_middle(scores, quality, groups=groups, rng=rng)
+        rows.append(
+            bias_row(
+                "central_tendency",
+                middle,
+                (-MIDDLE_BAND, MIDDLE_BAND),
+                pairs=len(runs),
+                unit="share of half the scale",
+                note="distance from the middle, scores against labels",
+            )
+        )
+    return rows
+
+
+def _nan(value: float | None) -> float:
+    return float("nan") if value is None else value
