@@ -4,4 +4,10 @@ from __future__ import annotations
 
 from judge.importers.format import Format
 
-importer = Format("calls", "List of calls ({tool, arguments, result})")
+importer = Format(
+    "calls",
+    "List of calls ({tool, arguments, result})",
+    versions="any",
+    reads="calls with arguments and results",
+    unknowable=("what was said between the calls",),
+)

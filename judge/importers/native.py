@@ -4,4 +4,10 @@ from __future__ import annotations
 
 from judge.importers.format import Format
 
-importer = Format("native", "judge.trajectory/1, JSON or JSON Lines")
+importer = Format(
+    "native",
+    "judge.trajectory/1, JSON or JSON Lines",
+    versions="judge.trajectory/1",
+    reads="every field, each key checked",
+    unknowable=(),
+)
