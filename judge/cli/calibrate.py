@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from judge.cli import options
 from judge.cli.output import emit, note, say
+from judge.cli.recorded import field_map, fields_file, scale_of
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
-    from judge.calibration.fields import FieldMap
-    from judge.calibration.observations import Scales
     from judge.engine.certifying import Calibration, Terms
 
 EXIT = {"certified": 0, "refused": 1, "undecided": 3}
@@ -177,7 +176,7 @@ def _from_files(
     from judge.engine.calibrating import calibrate_files
     from judge.engine.certifying import Terms
 
-    given = _fields_file(fields)
+    given = fields_file(fields)
     terms = Terms(label_set=Path(labels).name)
     if terms_file is not None:
         stated = read_settings(Path(terms_file))
@@ -197,9 +196,9 @@ def _from_files(
     return calibrate_files(
         Path(verdicts),
         Path(labels),
-        verdict_fields=_map(map, given.get("verdicts"), "verdicts", None),
-        label_fields=_map(label_map, given.get("labels"), "labels", rater_kind),
-        scale=_scale(scale if scale is not None else given.get("scale")),
+        verdict_fields=field_map(map, given.get("verdicts"), "verdicts", None),
+        label_fields=field_map(label_map, given.get("labels"), "labels", rater_kind),
+        scale=scale_of(scale if scale is not None else given.get("scale")),
         terms=_changed(terms, changes),
         now=now,
         judge_name=judge,
@@ -207,71 +206,3 @@ def _from_files(
         pass_mark=mark,
         vote=vote,
     )
-
-
-def _fields_file(path: str | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    from judge.cli.reading import mapping_file
-
-    value = dict(mapping_file(path) or {})
-    unknown = set(value) - {"verdicts", "labels", "scale", "pass_mark"}
-    if unknown:
-        raise UsageError(
-            f"{path}: unknown key {sorted(unknown)[0]!r}.", hint="Known: verdicts, labels, scale, pass_mark."
-        )
-    return value
-
-
-def _map(text: str | None, given: Any, what: Literal["verdicts", "labels"], kind: str | None) -> FieldMap:
-    """The field mapping: of the command line over the file over the names of the native formats."""
-    from pydantic import ValidationError
-
-    from judge.calibration.fields import FieldMap
-
-    value: dict[str, Any] = dict(given or {})
-    if text is not None:
-        for pair in text.split(","):
-            name, sign, path = pair.partition("=")
-            if not sign:
-                raise UsageError(
-                    f"{pair!r} in the map of the {what} is not NAME=PATH.", hint="E.g. id=task_id,value=score"
-                )
-            value[name.strip()] = path.strip()
-    if not value:
-        value = {"id": "trajectory_id", "value": "value" if what == "labels" else "score"}
-        value |= {"source": "rater", "rater_kind": "rater_kind"} if what == "labels" else {"source": "judge"}
-    if kind is not None:
-        value["rater_kind_name"] = kind
-    try:
-        return FieldMap.model_validate(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(
-            f"The map of the {what}: {where}: {first['msg']}.", hint=f"Known: {', '.join(FieldMap.model_fields)}."
-        ) from None
-
-
-def _scale(value: Any) -> Scales:
-    """A scale from its short form: "binary", "1-5", "low,medium,high", or as in a rubric."""
-    from pydantic import TypeAdapter, ValidationError
-
-    from judge.types.rubric import Scale
-
-    if value is None:
-        value = "binary"
-    if isinstance(value, str) and value != "binary":
-        low, dash, high = value.partition("-")
-        if dash and low.strip().lstrip("-").isdigit() and high.strip().isdigit():
-            value = {"min": float(low), "max": float(high), "step": 1}
-        elif "," in value:
-            names = [name.strip() for name in value.split(",")]
-            value = [{"value": i, "name": name} for i, name in enumerate(names)]
-    try:
-        adapter: TypeAdapter[Scales] = TypeAdapter(Scale)
-        return adapter.validate_python(value)
-    except ValidationError as error:
-        raise UsageError(
-            f"--scale is {value!r}: {error.errors()[0]['msg']}.", hint="Give binary, 1-5, or words worst to best."
-        ) from None
