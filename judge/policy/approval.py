@@ -84,7 +84,7 @@ def _owners(history: History) -> dict[int, list[Approval]]:
         if step.call_index is not None:
             owner = by_index.get(step.call_index)
         elif step.call_id is not None:
-            owner = _nearest(step, by_id.get(step.call_id, []))
+            owner = _nearest(step, _still_open(step, by_id.get(step.call_id, [])))
         elif step.tool is not None:
             # Without an id, a decision on one call is not a decision on the next: each call is decided on once.
             owner = _nearest(step, undecided.get(step.tool, []))
@@ -95,6 +95,20 @@ def _owners(history: History) -> dict[int, list[Approval]]:
         if owner is not None and _may_belong(step, owner):
             owners.setdefault(owner.index, []).append(step)
     return owners
+
+
+def _still_open(step: Approval, candidates: list[Attempt]) -> list[Attempt]:
+    """`candidates` without those that ended before `step`, the last of these excepted; no later approval wants them.
+
+    Real traces repeat one id thousands of times.
+    """
+    over = 0
+    for attempt in candidates:
+        if attempt.ended is None or attempt.ended > step.index:
+            break
+        over += 1
+    del candidates[: max(over - 1, 0)]
+    return candidates
 
 
 def _nearest(step: Approval, candidates: list[Attempt]) -> Attempt | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from judge import registry
 from judge.cli import reading
 from judge.cli.main import run as command
 from judge.cli.output import ResultStream
@@ -264,3 +265,39 @@ def test_memory_stays_flat_over_many_traces() -> None:
 
     peak(1)
     assert peak(10) < 2 * peak(1)
+
+
+PLUGIN = """\
+from judge.policy import Ruling
+
+def polite(trajectory, parameters):
+    said = trajectory.final or ""
+    return Ruling(status="passed" if parameters["word"] in said else "failed", detail=f"looked for {parameters}")
+"""
+
+
+def test_a_package_brings_a_check_by_entry_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "polite_checks.py").write_text(PLUGIN, encoding="utf-8")
+    info = tmp_path / "polite_checks-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: polite-checks\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[judge.checks]\npolite = polite_checks:polite\n", encoding="utf-8")
+    policy = tmp_path / "p.yaml"
+    policy.write_text("id: p\nchecks: [{id: a, custom: {name: polite, parameters: {word: Hello}}}]", encoding="utf-8")
+    arguments = (str(REFUNDS), "--policy", str(policy), "--limit", "1")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry._plugins.cache_clear()
+    try:
+        code, document, _ = checked(capsys, *arguments)
+    finally:
+        registry._plugins.cache_clear()
+    assert (code, document["results"][0]["checks"][0]["detail"]) == (0, "looked for {'word': 'Hello'}")
+
+
+def test_a_check_that_no_package_brings_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = tmp_path / "p.yaml"
+    policy.write_text("id: p\nchecks: [{id: a, custom: {name: not-there}}]", encoding="utf-8")
+    assert command(["check", str(REFUNDS), "--policy", str(policy), "--json"]) == 2
+    assert json.loads(capsys.readouterr().err)["error"]["kind"] == "unknown_name"
