@@ -31,6 +31,13 @@ _INSIDE_CASE: dict[str, type[Record]] = {
     "trajectory": TrajectoryLimits,
     "rubric": CaseRubric,
 }
+_NEEDED = {
+    "tuple_type": "a list was needed",
+    "model_type": "a mapping was needed",
+    "dict_type": "a mapping was needed",
+    "string_pattern_mismatch": "letters, digits, dots, dashes and underscores were needed",
+    "extra_forbidden": "there is no such key or rule",
+}
 _OUTCOMES: dict[str, type[Record]] = {"sql": SqlCheck, "file": FileCheck, "json": JsonCheck, "command": CommandCheck}
 
 
@@ -86,8 +93,13 @@ def load_suite(path: str | Path) -> Suite:
         try:
             suite = Suite.model_validate(document.data)
         except ValidationError as error:
-            for problem in error.errors(include_url=False):
-                _explain(document, problem["loc"], problem["type"], problem["msg"], problem.get("input"))
+            problems = error.errors(include_url=False)
+            places = [problem["loc"] for problem in problems]
+            for problem in problems:
+                at = problem["loc"]
+                # a list whose only item is wrong is also reported as too short
+                if not any(len(other) > len(at) and other[: len(at)] == at for other in places):
+                    _explain(document, at, problem["type"], problem["msg"], problem.get("input"))
     if suite is None:
         wrong = sorted(document.findings, key=lambda finding: finding.line)
         lines = [f"{file}:{finding.line}: {finding.message}" for finding in wrong]
@@ -115,8 +127,8 @@ def _explain(document: Document, loc: tuple[int | str, ...], kind: str, message:
         what = f"the key {loc[-1]!r} is missing"
     elif kind != "value_error":
         shown = "a mapping" if isinstance(found, dict) else "a list" if isinstance(found, list) else repr(found)[:80]
-        what = f"{where or 'the suite'} is {shown}: {what[:1].lower()}{what[1:]}"
-    document.wrong(document.line(path), "invalid", f"{what[:1].upper()}{what[1:]}{_owner(document, loc, what)}.")
+        what = f"{where or 'the suite'} is {shown}: {_NEEDED.get(kind) or what[:1].lower() + what[1:]}"
+    document.wrong(document.line(path), "invalid", f"{what}{_owner(document, loc, what)}.")
 
 
 def _owner(document: Document, loc: tuple[int | str, ...], what: str) -> str:

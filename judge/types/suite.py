@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -25,7 +26,11 @@ def _as_rule(value: Any) -> Any:
         value = {value: True}
     if isinstance(value, dict) and "id" not in value:
         kind = next((key for key in value if key in KINDS), None)
-        return {"id": kind or "invariant", **value}
+        if kind is None:
+            name = str(next(iter(value), ""))
+            near = get_close_matches(name, KINDS, n=1)
+            raise ValueError(f"{name!r} is no rule. " + (f"Did you mean {near[0]!r}?" if near else ", ".join(KINDS)))
+        return {"id": kind, **value}
     return value
 
 
