@@ -91,7 +91,36 @@ def runs_of_sets(sets: Sequence[CalibrationSet], rubric: Rubric) -> ProbeRuns:
     )
 
 
-def probe(
+@dataclass(frozen=True)
+class Planting:
+    """Everything that one probing judges, before any call is made.
+
+    Attributes:
+        good: Runs that faults, constant answers and bias pairs are made from.
+        weak: Runs without the highest score, which attacks are tried on.
+        sides: Comparison runs of bias pairs.
+        labelled: Further runs whose labels the biases without pairs need.
+    """
+
+    what: ProbeRuns
+    rubric: Rubric
+    judge: str
+    kinds: tuple[ProbeKind, ...]
+    seed: int
+    good: Sequence[Trajectory]
+    weak: Sequence[Trajectory]
+    mutants: Sequence[Mutant]
+    sides: Sequence[Trajectory]
+    labelled: Sequence[Trajectory]
+
+    def runs(self) -> list[Trajectory]:
+        """Every run to judge, each once, parents first."""
+        parents = [*self.good] if {"fault", "bias"} & set(self.kinds) else []
+        all_runs = (*parents, *self.weak, *self.labelled, *self.sides, *(one.trajectory for one in self.mutants))
+        return list({run.id: run for run in all_runs}.values())
+
+
+def planting(
     what: ProbeRuns,
     rubric: str | Path | Rubric | None = None,
     *,
@@ -100,20 +129,14 @@ def probe(
     kinds: Sequence[ProbeKind] = KINDS,
     limit: int | None = None,
     seed: int = 0,
-    profile: Profile = "default",
-    reference: References = None,
-    policy: str | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> ProbeReport:
-    """What a judge sees and does not see, found out with runs whose faults are known.
+) -> Planting:
+    """The runs with known changes that a probing will judge; nothing is sent.
 
     Args:
         limit: Most runs of each kind; they are spread over the tasks.
-        reference: For a mutated run, that of its parent or its task.
 
     Raises:
-        UsageError: No run has a tool call, so that nothing can be probed.
-        TerminalError, BudgetReached: The judge takes no further call.
+        UsageError: No run passes and has a tool call, so that nothing can be probed.
     """
     used = rubric_of(rubric, settings)
     name = judge if isinstance(judge, str) else judge.name if judge is not None else settings.default_judge
@@ -123,53 +146,82 @@ def probe(
             f"None of the {len(what.runs)} runs of {what.source} passes and has a tool call.",
             hint="Give good runs with tool calls; faults are implanted in those.",
         )
-    weak = spread([run for run in what.runs if what.passed.get(run.id) is False and _has_call(run)], limit)
-    weak = weak or [run for run in (weak_run(one, seed=seed) for one in good) if run is not None]
     top = top_score(used)
     mutants: list[Mutant] = []
-    plain: list[Trajectory] = []
+    weak: list[Trajectory] = []
+    sides: list[Mutant] = []
     if "fault" in kinds:
         mutants += plant_all(good, seed=seed)[0]
     if "attack" in kinds:
+        weak = spread([run for run in what.runs if what.passed.get(run.id) is False and _has_call(run)], limit)
+        weak = weak or [run for run in (weak_run(one, seed=seed) for one in good) if run is not None]
         mutants += attack_all(weak, top=top, seed=seed)
     if "null" in kinds:
         mutants += null_runs(good, top=top, seed=seed)
     if "bias" in kinds:
         others, sides = bias_pairs(good, judge=name, seed=seed)
         mutants += others
-        plain += [side.trajectory for side in sides]
-    parents = [*good] if {"fault", "bias"} & set(kinds) else []
-    parents += weak if "attack" in kinds else []
-    labelled = [run for run in what.runs if run.id in what.quality] if "bias" in kinds and limit is None else []
-    todo = list({run.id: run for run in (*parents, *labelled, *plain, *(m.trajectory for m in mutants))}.values())
-    asked = _Asked(settings, judge, _with_mutants(reference, mutants, what.runs), policy, progress)
-    verdicts = asked.judge(todo, used)
-    probed = pair(mutants, verdicts, pass_mark=what.pass_mark)
-    rng = np.random.default_rng(seed)
-    report = ProbeReport(
+    return Planting(
+        what=what,
+        rubric=used,
         judge=name,
+        kinds=tuple(kinds),
+        seed=seed,
+        good=good,
+        weak=weak,
+        mutants=mutants,
+        sides=[side.trajectory for side in sides],
+        labelled=[run for run in what.runs if run.id in what.quality] if "bias" in kinds and limit is None else [],
+    )
+
+
+def probe(
+    planted: Planting,
+    *,
+    settings: Settings,
+    judge: str | Connection | None = None,
+    profile: Profile = "default",
+    reference: References = None,
+    policy: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> ProbeReport:
+    """What a judge sees and does not see, found out with runs whose faults are known.
+
+    Args:
+        reference: For a mutated run, that of its parent or its task.
+
+    Raises:
+        TerminalError, BudgetReached: The judge takes no further call.
+    """
+    used, kinds, what = planted.rubric, planted.kinds, planted.what
+    parents = [*what.runs, *planted.weak]
+    asked = _Asked(settings, judge, _with_mutants(reference, planted.mutants, parents), policy, progress)
+    verdicts = asked.judge(planted.runs(), used)
+    probed = pair(planted.mutants, verdicts, pass_mark=what.pass_mark)
+    rng = np.random.default_rng(planted.seed)
+    report = ProbeReport(
+        judge=planted.judge,
         rubric=used.id,
         criterion=used.criteria[0].id if len(used.criteria) == 1 else "all",
         source=what.source,
-        kinds=tuple(kinds),
-        seed=seed,
-        parents=len(good),
-        attacked=len(weak) if "attack" in kinds else 0,
+        kinds=kinds,
+        seed=planted.seed,
+        parents=len(planted.good),
+        attacked=len(planted.weak),
         pass_mark=what.pass_mark,
     )
     if "fault" in kinds:
         report = fault_tables(report, probed, rng)
-        clusters = {run.id: cluster(run) for run in good}
-        flags = {run.id: has_passed(verdicts.get(run.id), what.pass_mark) for run in good}
+        clusters = {run.id: cluster(run) for run in planted.good}
+        flags = {run.id: has_passed(verdicts.get(run.id), what.pass_mark) for run in planted.good}
         report = report.model_copy(update={"specificity": specificity(flags, clusters, rng)})
     if "attack" in kinds:
         report = attack_tables(report, probed, rng)
     if "null" in kinds:
         report = null_tables(report, probed, rng)
     if "bias" in kinds:
-        turned = _criteria_order(asked, used, good, verdicts, what.pass_mark)
-        probed = (*probed, *turned)
-        report = bias_tables(report, probed, rng, _unpaired(what, used, labelled, verdicts, rng))
+        probed = (*probed, *_criteria_order(asked, used, planted.good, verdicts, what.pass_mark))
+        report = bias_tables(report, probed, rng, _unpaired(what, used, planted.labelled, verdicts, rng))
     return decide(report.model_copy(update={"probed": probed}), profile=profile, required=what.required)
 
 

@@ -1,0 +1,148 @@
+"""`judge probe`: implant known faults, attacks and biases, and see what the judge makes of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judge.cli import options
+from judge.cli.output import emit, note, say
+from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    from judge.engine.probing import Planting, ProbeRuns
+    from judge.types.probe import ProbeKind, ProbeReport
+    from judge.types.rubric import Rubric
+
+KINDS: dict[str, ProbeKind] = {"faults": "fault", "attacks": "attack", "null": "null", "biases": "bias"}
+EXIT = {"certified": 0, "refused": 1, "undecided": 3}
+
+
+def probe(
+    traces: Annotated[
+        list[str] | None,
+        typer.Argument(help="Trace files with good runs; all shipped sets without any.", metavar="[TRACE...]"),
+    ] = None,
+    rubric: Annotated[str | None, typer.Option("--rubric", "-r", help="Name of a shipped rubric, or a path.")] = None,
+    judge: options.Judge = None,
+    set_names: Annotated[
+        list[str] | None, typer.Option("--set", help="Calibration set to take runs from; may be given again.")
+    ] = None,
+    kinds: Annotated[
+        str, typer.Option("--kinds", help="Which probes: faults, attacks, null, biases, with commas.")
+    ] = "faults,attacks,null,biases",
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Most runs that each probe starts from.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the places and forms that are chosen.")] = 0,
+    profile: Annotated[str, typer.Option("--profile", help="strict, default or advisory.")] = "default",
+    samples: Annotated[int | None, typer.Option("--samples", "-n", min=1, help="Votes for one verdict.")] = None,
+    reference: options.Reference = None,
+    policy_text: Annotated[
+        str | None, typer.Option("--policy-text", help="File with the rules that the agent was bound by.")
+    ] = None,
+    base_url: options.BaseUrl = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", "-c", min=1, help="Trajectories under way at once.")
+    ] = None,
+    max_usd: Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the reply cache.")] = False,
+    format: options.Format = None,
+    mapping: options.Mapping = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="Folder for probe.json, probe.txt and the mutated runs.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Implant known faults and attacks in good runs: what does this judge see? (exit 1 not passed, 3 undecided)
+
+    Takes no label: the change is known, and each changed run is compared with the run that it was made from.
+    """
+    from typing import get_args
+
+    from judge.cli import reading
+    from judge.cli.progress import progress
+    from judge.config import load_settings
+    from judge.engine import probing
+    from judge.engine.facade import rubric_of
+    from judge.report.probe import probe_text
+    from judge.types.calibration_set import Profile
+
+    settings = load_settings(
+        {
+            "judge": judge,
+            "rubric": rubric,
+            "samples": samples,
+            "base_url": base_url,
+            "concurrency": concurrency,
+            "max_usd": max_usd,
+            "cache": False if no_cache else None,
+        }
+    )
+    if profile not in get_args(Profile):
+        raise UsageError(f"The profile {profile!r} is none of {', '.join(get_args(Profile))}.")
+    used = rubric_of(None, settings)
+    what = _runs(traces, set_names, used, format, mapping)
+    planted = probing.planting(what, used, settings=settings, kinds=_kinds(kinds), limit=limit, seed=seed)
+    total = len(planted.runs())
+    note(f"{total:,} runs to judge: {len(planted.mutants):,} with a known change, and what they are compared with.")
+    with progress("judged", total) as advance:
+        report = probing.probe(
+            planted,
+            settings=settings,
+            profile=profile,  # type: ignore[arg-type]  # checked above
+            reference=reading.references(reference),
+            policy=reading.text_file(policy_text, "policy"),
+            progress=advance,
+        )
+    if out:
+        _write(out, planted, report)
+    if as_json:
+        emit(report.to_json())
+    else:
+        say(probe_text(report))
+    if EXIT[report.decision]:
+        raise typer.Exit(EXIT[report.decision])
+
+
+def _kinds(text: str) -> tuple[ProbeKind, ...]:
+    from judge.registry import unknown
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in KINDS:
+            raise unknown("kind of probe", name, KINDS)
+    if not names:
+        raise UsageError("No kind of probe is named.", hint=f"Known: {', '.join(KINDS)}.")
+    return tuple(kind for name, kind in KINDS.items() if name in names)
+
+
+def _runs(
+    traces: list[str] | None, sets: list[str] | None, rubric: Rubric, format: str | None, mapping: str | None
+) -> ProbeRuns:
+    from judge.calibration.sets import load_set, set_names
+    from judge.cli import reading
+    from judge.engine.probing import ProbeRuns, runs_of_sets
+
+    if traces and sets:
+        raise UsageError("Runs come from trace files or from a set, and both were given.", hint="Leave out one.")
+    if traces:
+        runs = list(reading.trajectories(traces, format=format, mapping=mapping, limit=None))
+        return ProbeRuns(runs=runs, source=", ".join(traces))
+    return runs_of_sets([load_set(name) for name in sets or set_names()], rubric)
+
+
+def _write(folder: str, planted: Planting, report: ProbeReport) -> None:
+    import json
+    from pathlib import Path
+
+    from judge.report.probe import probe_text
+
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(report.to_json(), ensure_ascii=False, indent=2) + "\n"
+    (path / "probe.json").write_text(text, encoding="utf-8")
+    (path / "probe.txt").write_text(probe_text(report) + "\n", encoding="utf-8")
+    with (path / "mutants.jsonl").open("w", encoding="utf-8") as file:
+        for one in planted.mutants:
+            file.write(json.dumps(one.to_json(), ensure_ascii=False) + "\n")
+    note(f"Written: probe.json, probe.txt and mutants.jsonl in {folder}.")

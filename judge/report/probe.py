@@ -1,0 +1,155 @@
+"""A probe report as text: tables first, then what they mean in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from judge.report.calibration import STATE_WORDS, statistic_text
+from judge.report.numbers import plural
+from judge.types.estimate import Statistic
+from judge.types.probe import AttackRow, BiasRow, FaultRow, NullRow, ProbeReport
+
+DECISIONS = {
+    "certified": "PASSED: every required claim is met.",
+    "refused": "NOT PASSED: shown to miss a required claim.",
+    "undecided": "UNDECIDED: too few runs, or no room, to show a required claim.",
+}
+
+
+def probe_text(report: ProbeReport) -> str:
+    """The whole report as text."""
+    lines = [
+        f"== {report.judge} under rubric {report.rubric}, probed with runs of {report.source}",
+        f"{plural(report.parents, 'good run')}"
+        + (f", {plural(report.attacked, 'run')} to attack" if report.attacked else "")
+        + f"; a run passes from {report.pass_mark:.0%} of the scale; seed {report.seed}.",
+        "",
+        DECISIONS[report.decision],
+        *(f"  {reason}" for reason in report.reasons),
+    ]
+    if report.all_faults is not None and report.silent is not None and report.loud is not None:
+        lines += ["", "Implanted faults (share of pairs in which the score fell, with 95 % interval over tasks):"]
+        rows = [*report.faults, report.silent, report.loud, report.all_faults]
+        lines += _table(FAULT_HEADER, [_fault(row) for row in rows], before_last=3)
+        lines.append("silent: the outcome survived, only the path shows the fault; loud: it did not.")
+    if report.specificity is not None:
+        lines.append(f"Specificity: {statistic_text(report.specificity)} of the unchanged runs pass.")
+    if report.attacks:
+        lines += ["", "Attacks (held: the score did not rise; broken: it rose; no room: it was the highest already):"]
+        lines += _table(ATTACK_HEADER, [_attack(row) for row in report.attacks])
+        if report.attack_rate is not None:
+            lines.append(f"All attacks, share broken: {statistic_text(report.attack_rate)}.")
+    if report.nulls:
+        lines += ["", "Constant answers without any work (share that passed):"]
+        lines += _table(NULL_HEADER, [_null(row) for row in report.nulls])
+        if report.null_rate is not None:
+            lines.append(
+                f"All constant answers, share passed: {statistic_text(report.null_rate)}; at most "
+                f"{report.null_limit:.0%} may."
+            )
+    if report.biases:
+        lines += ["", "Biases (flagged only when the whole interval leaves the innocent band):"]
+        lines += _table(BIAS_HEADER, [_bias(row) for row in report.biases])
+    lines += ["", "Claims (* is required):"]
+    lines += [
+        f"  {'*' if claim.required else ' '} {STATE_WORDS[claim.state]:<11}{claim.title}: {claim.reason}"
+        for claim in report.claims
+    ]
+    said = sentences(report)
+    if said:
+        lines += ["", "In plain words:", *(f"- {sentence}" for sentence in said)]
+    return "\n".join(lines)
+
+
+def sentences(report: ProbeReport) -> tuple[str, ...]:
+    """What the numbers mean; only what they show."""
+    out = []
+    if report.all_faults is not None:
+        unseen = [row.type for row in report.faults if row.sensitivity.value == 0]
+        if unseen:
+            out.append(f"This judge noticed none of the implanted faults of these types: {', '.join(unseen)}.")
+        if report.all_faults.no_score:
+            out.append(
+                f"{plural(report.all_faults.no_score, 'pair')} of {report.all_faults.planted} had a side without a "
+                "score; they are in no rate."
+            )
+    passes, constant = _value(report.specificity), _value(report.null_rate)
+    if passes is not None and passes < 0.5:
+        word = "useless, not unsafe" if not constant else "useless"
+        out.append(
+            f"It passes {passes:.0%} of good runs: a judge that fails both sides detected nothing. It is {word}."
+        )
+    if constant is not None and constant > report.null_limit:
+        worst = max(report.nulls, key=lambda row: _value(row.rate) or 0.0)
+        out.append(f"It passes answers that no work was done for, most often {worst.type!r}: {worst.text!r}.")
+    elif constant == 0.0 and report.kinds == ("null",):
+        out.append(
+            "It passed no constant answer. That alone does not make it useful: a judge that fails everything does so "
+            "as well (useless, not unsafe). Probe it with faults to know."
+        )
+    broken = [row for row in report.attacks if row.broken and not row.control]
+    if broken:
+        out.append(
+            f"Its score rose after attacks of {plural(len(broken), 'type')}: {', '.join(r.type for r in broken)}."
+        )
+    control = next((row for row in report.attacks if row.control), None)
+    if control is not None and control.broken:
+        out.append(
+            f"Inert text in the same places raised the score {plural(control.broken, 'time')}: part of what attacks do "
+            "is wobble, or the length."
+        )
+    if report.attacks and not any(row.held or row.broken for row in report.attacks):
+        out.append("No attack could be tried: the runs to attack have the highest score already, or none.")
+    flagged = [row.type for row in report.biases if row.state == "flagged"]
+    if flagged:
+        out.append(f"Outside the innocent band: {', '.join(flagged)}.")
+    return tuple(out)
+
+
+FAULT_HEADER = ("fault", "planted", "no score", "sensitivity", "caught", "fall", "cited the fault")
+ATTACK_HEADER = ("attack", "held", "broken", "grader error", "no room", "broken of tried")
+NULL_HEADER = ("answer", "tasks", "passed", "no score", "pass rate", "text")
+BIAS_HEADER = ("bias", "state", "pairs", "no score", "effect", "innocent band", "what differs")
+
+
+def _fault(row: FaultRow) -> tuple[str, ...]:
+    rates = (row.sensitivity, row.caught, row.fall, row.localisation)
+    return (row.type, str(row.planted), str(row.no_score), *(_short(rate) for rate in rates))
+
+
+def _attack(row: AttackRow) -> tuple[str, ...]:
+    name = f"({row.type}, no attack)" if row.control else row.type
+    return (name, str(row.held), str(row.broken), str(row.grader_errors), str(row.no_room), _short(row.rate))
+
+
+def _null(row: NullRow) -> tuple[str, ...]:
+    counts = (str(row.tasks), str(row.passed), str(row.no_score))
+    return (row.type, *counts, _short(row.rate), repr(row.text) if row.text else "(empty, shown to the judge as such)")
+
+
+def _bias(row: BiasRow) -> tuple[str, ...]:
+    band = f"{row.low:+.2f} to {row.high:+.2f}"
+    effect = _short(row.effect)
+    return (row.type, row.state.replace("_", " "), str(row.pairs), str(row.no_score), effect, band, row.note)
+
+
+def _short(statistic: Statistic) -> str:
+    """As `statistic_text`, without the reason of an absent value."""
+    return statistic_text(statistic) if statistic.value is not None else "-"
+
+
+def _value(statistic: Statistic | None) -> float | None:
+    return statistic.value if statistic is not None else None
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, before_last: int = 0) -> list[str]:
+    """Aligned columns, indented; a rule stands before the last `before_last` rows."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    lines = [
+        "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in (header, *rows)
+    ]
+    rule = "  " + "  ".join("-" * width for width in widths)
+    lines.insert(1, rule)
+    if before_last:
+        lines.insert(len(lines) - before_last, rule)
+    return lines
