@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import typer
 
 from judge.cli import (
+    batch,
     cache,
     calibrate,
     cases,
@@ -27,8 +28,10 @@ from judge.cli import (
     metrics,
     models,
     policies,
+    probe,
     replay,
     rubrics,
+    runs,
     score,
     sets,
     show,
@@ -64,8 +67,11 @@ def _root(
 
 app.command("demo")(demo.demo)
 app.command("score")(score.score)
+app.command("batch")(batch.batch)
+app.add_typer(runs.app, name="runs")
 app.command("metrics")(metrics.metrics)
 app.command("calibrate")(calibrate.calibrate)
+app.command("probe")(probe.probe)
 app.command("run")(suite_run.run)
 app.command("diff")(diff.diff)
 app.command("replay")(replay.replay)
