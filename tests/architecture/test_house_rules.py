@@ -28,9 +28,15 @@ MACHINE = [
     "/" + "opt/pypi", "/" + "root/.", "pypi" + ".org", "python" + "hosted.org", "npmjs" + ".org", "npmjs" + ".com",
     "deb.debian" + ".org", "--extra-" + "index-url", "--find-" + "links", "--index-" + "url",
 ]  # fmt: skip
-OPTIONAL = {"xllamacpp", "cryptography"}
+OPTIONAL = {"xllamacpp", "cryptography", "opentelemetry", "pyarrow"}
 """Third-party modules that an extra brings, not the base install."""
-DISTRIBUTIONS = {"yaml": "pyyaml", "sklearn": "scikit-learn", "pydantic_core": "pydantic", "markupsafe": "jinja2"}
+DISTRIBUTIONS = {
+    "opentelemetry": "opentelemetry-sdk",
+    "yaml": "pyyaml",
+    "sklearn": "scikit-learn",
+    "pydantic_core": "pydantic",
+    "markupsafe": "jinja2",
+}
 """Where a module has another name than its distribution, or comes with one whose types it holds."""
 
 
