@@ -28,7 +28,6 @@ from judge.cli import (
     metrics,
     models,
     policies,
-    probe,
     replay,
     rubrics,
     runs,
@@ -71,7 +70,6 @@ app.command("batch")(batch.batch)
 app.add_typer(runs.app, name="runs")
 app.command("metrics")(metrics.metrics)
 app.command("calibrate")(calibrate.calibrate)
-app.command("probe")(probe.probe)
 app.command("run")(suite_run.run)
 app.command("diff")(diff.diff)
 app.command("replay")(replay.replay)

@@ -1,0 +1,186 @@
+"""`judge batch`: judge many trajectories into a run folder."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judge.cli import options
+from judge.cli.output import emit, note, say
+
+if TYPE_CHECKING:
+    from judge.engine.run import Progress
+
+TERMINAL_EVERY_S = 0.2
+PLAIN_EVERY_S = 10.0
+INTERRUPTED = 130
+
+
+def batch(
+    traces: Annotated[
+        list[str], typer.Argument(help="Trace files of any format; they are read twice.", metavar="IN...")
+    ],
+    out: Annotated[str, typer.Option("--out", "-o", help="Folder of the run; new, or with --resume an earlier one.")],
+    rubric: Annotated[str | None, typer.Option("--rubric", "-r", help="Name of a shipped rubric, or a path.")] = None,
+    judge: options.Judge = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run: redo errors, judge what is missing, keep the rest.")
+    ] = False,
+    new_input: Annotated[
+        bool, typer.Option("--new-input", help="With --resume: take inputs that changed; what is new is judged.")
+    ] = False,
+    engine: Annotated[
+        str, typer.Option("--engine", help="What carries the batch out; local is this process.")
+    ] = "local",
+    samples: Annotated[int | None, typer.Option("--samples", "-n", min=1, help="Votes for one verdict.")] = None,
+    vote: Annotated[
+        str | None, typer.Option("--vote", help="auto, median, mean, majority, trimmed_mean or expected.")
+    ] = None,
+    reference: options.Reference = None,
+    policy_text: Annotated[
+        str | None, typer.Option("--policy-text", help="File with the rules that the agent was bound by.")
+    ] = None,
+    require_trust: Annotated[
+        bool, typer.Option("--require-trust", help="Refuse a judge without a valid certificate (exit 3).")
+    ] = False,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", "-c", min=1, help="Trajectories under way at once.")
+    ] = None,
+    max_usd: Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")] = None,
+    max_usd_per_item: Annotated[
+        float | None, typer.Option("--max-usd-per-item", min=0.0, help="Spend cap of one trajectory.")
+    ] = None,
+    max_usd_per_day: Annotated[
+        float | None,
+        typer.Option(
+            "--max-usd-per-day", min=0.0, help="Spend cap of a day (UTC) over all runs of this user (exit 5)."
+        ),
+    ] = None,
+    count_earlier: Annotated[
+        bool, typer.Option("--count-earlier", help="Count earlier sessions of this folder towards --max-usd.")
+    ] = False,
+    deadline: Annotated[
+        float | None,
+        typer.Option("--deadline", min=0.0, help="Seconds after which nothing new begins (exit 5)."),
+    ] = None,
+    min_coverage: Annotated[
+        float | None, typer.Option("--min-coverage", min=0.0, max=1.0, help="Least share that must be scored (exit 1).")
+    ] = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option("--temperature", min=0.0, help="Sampling temperature; the provider's own by default."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed, where the provider has one.")] = None,
+    max_output_tokens: Annotated[
+        int | None, typer.Option("--max-output-tokens", min=16, help="Longest reply, in tokens.")
+    ] = None,
+    base_url: options.BaseUrl = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the reply cache.")] = False,
+    log: Annotated[
+        str | None, typer.Option("--log", help="Append what happens as JSON Lines to this file; - is stderr.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    format: options.Format = None,
+    mapping: options.Mapping = None,
+    limit: options.Limit = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Judge many trajectories into a folder: each verdict is saved at once, a kill at any moment loses none."""
+    from judge.cli import reading
+    from judge.cli.interrupts import draining
+    from judge.cli.logs import logging_to
+    from judge.cli.score import exit_code
+    from judge.config import load_settings
+    from judge.engine.batch import judge_batch
+    from judge.engine.control import Control
+    from judge.report.runs import batch_text
+
+    settings = load_settings(
+        {
+            "judge": judge,
+            "rubric": rubric,
+            "samples": samples,
+            "vote": vote,
+            "temperature": temperature,
+            "seed": seed,
+            "max_output_tokens": max_output_tokens,
+            "concurrency": concurrency,
+            "max_usd": max_usd,
+            "max_usd_per_item": max_usd_per_item,
+            "max_usd_per_day": max_usd_per_day,
+            "min_coverage": min_coverage,
+            "cache": False if no_cache else None,
+            "base_url": base_url,
+        }
+    )
+    control = Control(deadline_s=deadline)
+    with logging_to(log), draining(control.drain), _progress(quiet) as progress:
+        outcome = judge_batch(
+            traces,
+            out=out,
+            reference=reading.references(reference),
+            policy=reading.text_file(policy_text, "policy"),
+            require_trust=require_trust,
+            resume=resume,
+            new_input=new_input,
+            count_earlier=count_earlier,
+            engine=engine,
+            format=format,
+            mapping=reading.mapping_file(mapping),
+            limit=limit,
+            settings=settings,
+            control=control,
+            progress=progress,
+        )
+    result = outcome.result
+    if as_json:
+        emit(result.to_json())
+    else:
+        say(batch_text(result))
+    if outcome.error is not None:
+        raise outcome.error
+    if result.stopped is not None:
+        note(f"{result.pending:,} left; run again with --resume.")
+        raise typer.Exit(INTERRUPTED if result.stopped == "interrupt" else 5)
+    code = exit_code(result.summary)
+    if code == 4:
+        note("error: the judge failed on every trajectory; the errors above say why.")
+    if code:
+        raise typer.Exit(code)
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
+    """Rate, time left, cost and errors: one line that is written over on a terminal, a line now and then elsewhere."""
+    if quiet:
+        yield None
+        return
+    from judge.report.runs import progress_text
+
+    terminal = sys.stderr.isatty()
+    every = TERMINAL_EVERY_S if terminal else PLAIN_EVERY_S
+    started: float | None = None
+    last = time.monotonic()
+
+    def show(progress: Progress) -> None:
+        nonlocal started, last
+        now = time.monotonic()
+        started = now if started is None else started
+        if now - last < every:
+            return
+        last = now
+        text = f"judged {progress_text(progress, now - started)}"
+        sys.stderr.write(f"\r{text}\x1b[K" if terminal else f"{text}\n")
+        sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        if terminal:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

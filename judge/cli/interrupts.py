@@ -1,0 +1,35 @@
+"""The first Ctrl-C lets a run finish what is under way and save it; the second stops it at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from judge.cli.output import note
+
+
+@contextmanager
+def draining(drain: Callable[[str], None]) -> Iterator[None]:
+    """Calls `drain("interrupt")` at the first SIGINT or SIGTERM of the block; the next raises KeyboardInterrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    seen = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal seen
+        if seen:
+            raise KeyboardInterrupt
+        seen = True
+        drain("interrupt")
+        note("Finishing what is under way and saving it; press Ctrl-C again to stop at once.")
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,113 @@
+"""`judge runs`: list run folders, show one, export its verdicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from judge.cli import options
+from judge.cli.output import emit, note, say, table
+
+app = typer.Typer(help="Run folders of `judge batch`.", no_args_is_help=True)
+
+Folder = Annotated[str, typer.Argument(help="Folder of a run.", metavar="DIR")]
+
+
+@app.command("list")
+def list_(
+    root: Annotated[str, typer.Argument(help="Where to look, two folders deep.", metavar="[ROOT]")] = ".",
+    as_json: options.AsJson = False,
+) -> None:
+    """List the runs below a folder: how far each is."""
+    from judge.store.run_folder import RunFolder, find_runs
+
+    found: list[dict[str, Any]] = []
+    for path in find_runs(Path(root)):
+        with RunFolder.read(path) as run:
+            counts, manifest = run.counts(), run.manifest
+            found.append(
+                {
+                    "folder": str(path),
+                    "created": manifest.created,
+                    "rubric": manifest.rubric,
+                    "judge": manifest.judge,
+                    "items": counts.items,
+                    "pending": counts.pending,
+                    "by_status": counts.by_status,
+                    "spend": run.spend().to_json(),
+                }
+            )
+    if as_json:
+        emit({"runs": found})
+        return
+    if not found:
+        say(f"No runs below {root!r}.")
+        return
+    rows = [
+        [r["folder"], r["created"][:16], r["rubric"], r["judge"], f"{r['items'] - r['pending']:,}/{r['items']:,}"]
+        for r in found
+    ]
+    say(table(rows, header=["folder", "created", "rubric", "judge", "done"]))
+
+
+@app.command("show")
+def show(run: Folder, as_json: options.AsJson = False) -> None:
+    """Show a run: what it judges, how far it is, what it cost, and the summary of its verdicts."""
+    from judge.report.runs import run_text
+    from judge.store.run_folder import RunFolder
+    from judge.voting import summarise
+
+    with RunFolder.read(Path(run)) as folder:
+        counts, spend = folder.counts(), folder.spend()
+        summary = summarise(folder.verdicts())
+        if as_json:
+            emit(
+                {
+                    "folder": run,
+                    "manifest": folder.manifest.to_json(),
+                    "counts": counts.to_json(),
+                    "spend": spend.to_json(),
+                    "summary": summary.to_json(),
+                }
+            )
+            return
+        say(run_text(folder.manifest, counts, spend, summary))
+
+
+@app.command("export")
+def export(
+    run: Folder,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="File to write, ending .jsonl, .csv or .parquet.")
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", help="jsonl, csv or parquet; by the file's ending when left out.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Export the verdicts that count, one for each trajectory, in the order of the input."""
+    import sys
+    from typing import cast
+
+    from judge.errors import UsageError
+    from judge.store.export import ExportFormat, csv_text, export_run
+    from judge.store.run_folder import RunFolder
+
+    with RunFolder.read(Path(run)) as folder:
+        if out is None:
+            if format not in (None, "jsonl", "csv") or as_json:
+                raise UsageError("This export needs a file.", hint="Name it with --out FILE.")
+            if format == "csv":
+                for text in csv_text(folder.verdicts()):
+                    sys.stdout.write(text)
+            else:
+                for line in folder.lines():
+                    sys.stdout.write(line.decode("utf-8"))
+            return
+        count = export_run(folder, Path(out), cast("ExportFormat | None", format))
+    if as_json:
+        emit({"path": out, "verdicts": count})
+    else:
+        note(f"{count:,} verdicts written to {out}.")
