@@ -28,6 +28,7 @@ from judge.cli import (
     metrics,
     models,
     policies,
+    probe,
     replay,
     rubrics,
     runs,
@@ -70,6 +71,7 @@ app.command("batch")(batch.batch)
 app.add_typer(runs.app, name="runs")
 app.command("metrics")(metrics.metrics)
 app.command("calibrate")(calibrate.calibrate)
+app.command("probe")(probe.probe)
 app.command("run")(suite_run.run)
 app.command("diff")(diff.diff)
 app.command("replay")(replay.replay)
