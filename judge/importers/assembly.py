@@ -24,6 +24,7 @@ from judge.importers.usage import read_usage
 from judge.types.trajectory import (
     Agent,
     Approval,
+    Diagnostic,
     Event,
     Final,
     Message,
@@ -255,6 +256,10 @@ class Runs:
         outcome: Outcome | None,
     ) -> Trajectory:
         built = builder.build()
+        notes = built.diagnostics
+        if format == "openai-chat" and _acts_in_text(built.steps):
+            text = "no structured tool calls: commands stand in fenced blocks of the text"
+            notes = (*notes, Diagnostic(code="NO_STRUCTURED_CALLS", message=text))
         return Trajectory(
             id=self._id(envelope),
             task=envelope.task or _first_request(built.steps),
@@ -266,7 +271,7 @@ class Runs:
             final=final if final is not None else _last_word(built.steps, format),
             outcome=outcome,
             labels=envelope.labels,
-            diagnostics=built.diagnostics,
+            diagnostics=notes,
             meta=envelope.meta,
         )
 
@@ -379,6 +384,18 @@ def _last_word(steps: Sequence[Step], format: str) -> str | None:
         if isinstance(step, Message) and step.role == "assistant":
             return _text(step)
     return None
+
+
+def _acts_in_text(steps: Sequence[Step]) -> bool:
+    """Whether an agent without tool calls acts by fenced commands, one to nearly each of its messages."""
+    said: list[str] = []
+    for step in steps:
+        if isinstance(step, ToolCall):
+            return False
+        if isinstance(step, Message) and step.role == "assistant":
+            said.append(_text(step) or "")
+    fenced = sum("```bash\n" in text or "```mswea_bash_command" in text for text in said)
+    return fenced >= 2 and fenced >= len(said) - 1
 
 
 def _text(step: Message) -> str | None:
