@@ -1,10 +1,11 @@
-"""A calibration as a folder: report.html to read, report.json for programs, report.txt for a terminal."""
+"""A report as a folder: HTML to read, JSON for programs, text for a terminal."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from judge.calibration.findings import CalibrationReport
 from judge.report.calibration import calibration_text
@@ -16,13 +17,27 @@ def write_calibration(
     report: CalibrationReport, certificate: Certificate, folder: Path, label_next: Sequence[str] = ()
 ) -> tuple[Path, ...]:
     """Writes the files, each whole or not at all, and says which."""
-    folder.mkdir(parents=True, exist_ok=True)
     texts = {
         "report.html": calibration_page(report, certificate),
         "report.json": json.dumps(report.to_json(), ensure_ascii=False, indent=2) + "\n",
         "report.txt": calibration_text(report, certificate, label_next) + "\n",
         "certificate.json": json.dumps(certificate.to_json(), ensure_ascii=False, indent=2) + "\n",
     }
+    return _written(texts, folder)
+
+
+def write_comparison(page: str, document: Mapping[str, Any], text: str, folder: Path) -> tuple[Path, ...]:
+    """Writes compare.html, .json and .txt, each whole or not at all, and says which."""
+    texts = {
+        "compare.html": page,
+        "compare.json": json.dumps(document, ensure_ascii=False, indent=2) + "\n",
+        "compare.txt": text + "\n",
+    }
+    return _written(texts, folder)
+
+
+def _written(texts: Mapping[str, str], folder: Path) -> tuple[Path, ...]:
+    folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, text in texts.items():
         temporary = folder / f".new-{name}"

@@ -200,3 +200,38 @@ def ranks(rows: Sequence[tuple[str, float, float, float]], *, title: str) -> str
     axes.grid(axis="x", alpha=0.25)
     axes.tick_params(axis="y", length=0)
     return _svg(figure, title)
+
+
+@_styled
+def frontier(points: Sequence[tuple[str, float, float, bool]], *, title: str, xlabel: str, ylabel: str) -> str:
+    """Price against agreement: (name, price, agreement, on the frontier) a point; the frontier is a line."""
+    figure, axes = _figure(6.4, 3.8)
+    best = sorted((x, y) for _, x, y, on in points if on)
+    axes.plot([x for x, _ in best], [y for _, y in best], color=GREEN, linewidth=1.2, alpha=0.7)
+    for name, x, y, on in points:
+        axes.plot([x], [y], marker="o", color=GREEN if on else GREY, markersize=6)
+        axes.annotate(name, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=7)
+    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    axes.margins(x=0.18, y=0.12)
+    axes.grid(alpha=0.25)
+    return _svg(figure, title)
+
+
+@_styled
+def matrix(values: Sequence[Sequence[float | None]], names: Sequence[str], *, title: str) -> str:
+    """Shares in [0, 1] between every two names, darker where higher; None is left blank."""
+    side = 2.2 + 0.34 * len(names)
+    figure, axes = _figure(side + 0.8, side)
+    for i, row in enumerate(values):
+        for j, value in enumerate(row):
+            if value is None:
+                continue
+            axes.add_patch(_square(j, i, BLUE, max(0.0, min(1.0, value)) ** 2 * 0.8))
+            if len(names) <= 24:
+                axes.text(j, i, f"{value:.2f}".removeprefix("0"), ha="center", va="center", fontsize=6)
+    axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), title=title)
+    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
+    axes.set_yticks(range(len(names)), names, fontsize=7)
+    axes.set_aspect("equal")
+    axes.tick_params(length=0)
+    return _svg(figure, title)

@@ -1,0 +1,151 @@
+"""A comparison of judges and a switch, as text: the answer first, then the table it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from judge.calibration.jury_errors import JuryErrors
+from judge.report.calibration import decimals, statistic_text
+from judge.report.numbers import number, usd
+from judge.types.comparison import Comparison, JudgePair, JudgeRow, Switch
+
+SHOWN_PAIRS = 12
+SHOWN_FLIPS = 10
+
+
+def comparison_text(found: Comparison, juries: Mapping[str, JuryErrors]) -> str:
+    """The whole comparison."""
+    lines = [
+        f"== {len(found.judges)} judges, criterion {found.criterion}, on {found.label_set}: {found.n} shared runs of "
+        f"{found.n_groups} tasks",
+        "",
+        *found.decision.words,
+        "",
+        *_columns([ROW_HEADER, *(row_cells(row) for row in found.judges)]),
+        "  right: mean credit, a run without a score earns none; rank: with its 95 % interval over tasks.",
+    ]
+    for row in found.judges:
+        if row.failures:
+            lines.append(f"  {row.judge}: without a score " + causes(row.failures))
+    ordered = pairs_by_interest(found)
+    lines += ["", f"Pairs ({min(SHOWN_PAIRS, len(ordered))} of {len(ordered)}; p by Holm over all):"]
+    lines += _columns([PAIR_HEADER, *(pair_cells(pair) for pair in ordered[:SHOWN_PAIRS])])
+    if found.frontier:
+        best = [f"{p.judge} ({usd(p.usd)}, {decimals(p.right)})" for p in found.frontier if p.on_frontier]
+        lines += ["", f"Frontier of price and agreement: {'; '.join(best)}."]
+    unpriced = [row.judge for row in found.judges if row.work.usd is None]
+    if unpriced:
+        lines.append(f"Price unknown, so not on the frontier: {', '.join(unpriced)}. State one with --price NAME=USD.")
+    for name, errors in juries.items():
+        lines += ["", *jury_lines(name, errors)]
+    if found.left_out:
+        lines += ["", "Left out: " + causes(found.left_out)]
+    return "\n".join(lines)
+
+
+def switch_text(found: Switch) -> str:
+    """The switch, with the runs that flip and both reasons."""
+    lines = [f"== {found.old} → {found.new}, margin {found.margin:g}", "", *found.words, ""]
+    lines.append(f"Difference of credit: {statistic_text(found.difference)}, by {found.difference.method}")
+    if found.agents:
+        lines += ["", "Agents by the new judge (rank before, rank now):"]
+        lines += [f"  {a.agent}: {number(a.old_rank)} → {number(a.new_rank)}" for a in found.agents]
+    if found.flips:
+        lines += ["", f"Runs that change ({min(SHOWN_FLIPS, len(found.flips))} of {len(found.flips)}):"]
+    for flip in found.flips[:SHOWN_FLIPS]:
+        before, after = (number(value, absent="no score") for value in (flip.old, flip.new))
+        lines.append(
+            f"  {flip.item} ({flip.change.replace('_', ' ')}): people {number(flip.label)}, {before} → {after}"
+        )
+        lines += [f"      old: {flip.old_reason or 'no reason recorded'}"[:300]]
+        lines += [f"      new: {flip.new_reason or 'no reason recorded'}"[:300]]
+    if found.moved_mark is not None and found.moved_mark.changed:
+        moved = found.moved_mark
+        lines += ["", f"Under the moved pass mark ({moved.old:g} → {moved.new:g}) these change:"]
+        lines += [
+            f"  {item}: {was} before, {'failed' if was == 'passed' else 'passed'} now"
+            for item, was in moved.changed.items()
+        ]
+    return "\n".join(lines)
+
+
+def jury_lines(name: str, errors: JuryErrors) -> list[str]:
+    """What a jury's members share, in plain words."""
+    lines = [f"{name}: {', '.join(errors.members)}"]
+    if errors.effective_votes is None or errors.mean_phi is None:
+        lines.append("  How errors go together is unknown: a member is always or never wrong.")
+    else:
+        lines.append(
+            f"  Errors correlate by {decimals(errors.mean_phi)} on average: {len(errors.members)} members amount to "
+            f"{errors.effective_votes:.1f} independent votes."
+        )
+    lines.append(f"  All members are wrong together on {errors.all_wrong:.1%} of the runs; no rule can save those.")
+    sure, split = (
+        "unknown" if value is None else f"{value:.0%}" for value in (errors.right_if_unanimous, errors.right_if_split)
+    )
+    lines.append(
+        f"  Unanimous on {errors.unanimous:.0%} of runs, right on {sure} of these; right on {split} of the others."
+    )
+    return lines + [f"  Warning: {warning}" for warning in errors.warnings]
+
+
+ROW_HEADER = [
+    "judge", "right", "kappa", "good passed", "bad caught", "rank", "scored", "wobble", "s", "tokens", "price",
+]  # fmt: skip
+PAIR_HEADER = ["pair", "difference", "only a / only b", "p", "p by task", "p Holm", "same", "errors", "better"]
+
+
+def row_cells(row: JudgeRow) -> list[str]:
+    """One judge as cells under ROW_HEADER; "-" where the scale has no such rate, "unknown" where nobody measured."""
+    rank = "-" if row.rank is None else f"{row.rank:g}"
+    if row.rank_low is not None and row.rank_high is not None:
+        rank += f" [{row.rank_low:g}, {row.rank_high:g}]"
+    return [
+        row.judge,
+        statistic_text(row.right),
+        _short(row.kappa.value),
+        "-" if row.tpr is None else _short(row.tpr.value),
+        "-" if row.tnr is None else _short(row.tnr.value),
+        rank,
+        f"{row.scored}/{row.n}",
+        _short(row.wobble.value),
+        number(row.work.seconds),
+        number(row.work.tokens),
+        usd(row.work.usd),
+    ]
+
+
+def pair_cells(pair: JudgePair) -> list[str]:
+    """One pair as cells under PAIR_HEADER."""
+    alone = "-" if pair.only_a is None else f"{pair.only_a} / {pair.only_b}"
+    return [
+        f"{pair.a} - {pair.b}",
+        statistic_text(pair.difference),
+        alone,
+        f"{pair.p:.2g}",
+        "-" if pair.p_by_task is None else f"{pair.p_by_task:.2g}",
+        f"{pair.p_adjusted:.2g}",
+        _short(pair.same),
+        _short(pair.errors),
+        pair.better or "not shown",
+    ]
+
+
+def pairs_by_interest(found: Comparison) -> list[JudgePair]:
+    """Pairs with the best judge first, then the others, each by p."""
+    first = found.judges[0].judge
+    return sorted(found.pairs, key=lambda pair: (first not in (pair.a, pair.b), pair.p_adjusted, pair.p))
+
+
+def causes(counts: Mapping[str, int]) -> str:
+    """`3 × tie, 1 × failed: no value`."""
+    return ", ".join(f"{n} × {why}" for why, n in counts.items())
+
+
+def _short(value: float | None) -> str:
+    return "unknown" if value is None else decimals(value)
+
+
+def _columns(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]

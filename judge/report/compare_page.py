@@ -1,0 +1,84 @@
+"""A comparison of judges as one self-contained page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from judge.calibration.jury_errors import JuryErrors
+from judge.report import plots
+from judge.report.calibration import statistic_text
+from judge.report.compare import (
+    PAIR_HEADER,
+    ROW_HEADER,
+    causes,
+    jury_lines,
+    pair_cells,
+    pairs_by_interest,
+    row_cells,
+)
+from judge.report.numbers import number
+from judge.types.comparison import Comparison, Switch
+
+MOST_PAIRS = 200
+
+
+def comparison_page(found: Comparison, juries: Mapping[str, JuryErrors], switched: Switch | None = None) -> str:
+    """The whole comparison as HTML; every text from a judge is escaped."""
+    environment = Environment(
+        loader=PackageLoader("judge.report"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(number=number, causes=causes, statistic_text=statistic_text)
+    pairs = pairs_by_interest(found)
+    return environment.get_template("compare.html.jinja").render(
+        found=found,
+        switched=switched,
+        row_header=ROW_HEADER,
+        rows=[row_cells(row) for row in found.judges],
+        pair_header=PAIR_HEADER,
+        pairs=[pair_cells(pair) for pair in pairs[:MOST_PAIRS]],
+        n_pairs=len(pairs),
+        juries=[jury_lines(name, errors) for name, errors in juries.items()],
+        unpriced=[row.judge for row in found.judges if row.work.usd is None],
+        plots={name: Markup(svg) for name, svg in _plots(found).items()},
+    )
+
+
+def _plots(found: Comparison) -> dict[str, str]:
+    names = [row.judge for row in found.judges]
+    drawn = {
+        "right": plots.spans(
+            [plots.Span(r.judge, r.right.value, r.right.low, r.right.high) for r in found.judges],
+            title="Agreement with people, with 95 % intervals over tasks",
+            label="mean credit",
+        ),
+        "matrix": plots.matrix(_same(found, names), names, title="How often two judges say the same"),
+        "ranks": "",
+        "frontier": "",
+    }
+    ranks = [
+        (r.judge, r.rank, r.rank_low, r.rank_high)
+        for r in found.judges
+        if r.rank is not None and r.rank_low is not None and r.rank_high is not None
+    ]
+    if ranks:
+        drawn["ranks"] = plots.ranks(ranks, title="Rank of each judge")
+    if found.frontier:
+        drawn["frontier"] = plots.frontier(
+            [(p.judge, p.usd, p.right, p.on_frontier) for p in found.frontier],
+            title="Price and agreement: the line joins judges that none beats on both",
+            xlabel="US dollars a verdict",
+            ylabel="mean credit",
+        )
+    return drawn
+
+
+def _same(found: Comparison, names: list[str]) -> list[list[float | None]]:
+    share = {frozenset((pair.a, pair.b)): pair.same for pair in found.pairs}
+    return [[None if a == b else share[frozenset((a, b))] for b in names] for a in names]
