@@ -20,6 +20,7 @@ from judge.cli import (
     cases,
     certificates,
     check,
+    compare,
     config,
     convert,
     demo,
@@ -72,6 +73,7 @@ app.add_typer(runs.app, name="runs")
 app.command("metrics")(metrics.metrics)
 app.command("calibrate")(calibrate.calibrate)
 app.command("probe")(probe.probe)
+app.command("compare")(compare.compare)
 app.command("run")(suite_run.run)
 app.command("diff")(diff.diff)
 app.command("replay")(replay.replay)
