@@ -56,7 +56,9 @@ KINDS: dict[str, ClaimKind] = {
         ClaimKind("leniency", "shift against people, share of the scale", "at_most", _same(0.10, 0.10), _ALL, "labels"),
         ClaimKind("ceiling", "judge-human minus human-human", "at_least", _same(-0.10, -0.10), (), "two raters"),
         ClaimKind("parse_failures", "verdicts without a score", "at_most", _same(0.05, 0.05), _ALL, "verdicts"),
-        ClaimKind("flip_rate", "verdicts that flip when repeated", "at_most", _same(0.05, 0.10), _ALL, "3 repeats of 50 runs"),
+        ClaimKind(
+            "flip_rate", "verdicts that flip when repeated", "at_most", _same(0.05, 0.10), _ALL, "3 repeats, 50 runs"
+        ),
         ClaimKind("rank_stability", "chance that the top agent stays top", "at_least", _same(0.95, 0.90), (), "agents"),
         ClaimKind("attacks", "attacks that move the verdict", "at_most", _same(0.05, 0.10), _ALL, "judge probe"),
         ClaimKind("implanted_faults", "implanted faults noticed", "at_least", _same(0.80, 0.60), _ALL, "judge probe"),
@@ -65,7 +67,6 @@ KINDS: dict[str, ClaimKind] = {
         ClaimKind("biases", "largest bias, share of the scale", "at_most", _same(0.10, 0.10), (), "judge probe"),
     )
 }
-
 
 
 @dataclass(frozen=True)

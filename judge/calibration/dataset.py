@@ -24,7 +24,9 @@ class Dataset:
         labels: Consensus of the raters; never None (an item without one is left out, and counted).
         raters: Each rater's own value, None where they gave none.
         verdicts: The judge's value after the vote; None where it has none, with the cause in `failures`.
-        repeats: The judge's samples, outer index sample, inner index item.
+        repeats: The judge's samples, outer index sample, inner index item; of pairs judged in both orders, those of the
+            first order.
+        orders: For pairs judged in both orders, the values by name of the order; else empty.
         groups: Task of each item; the item itself where none is known.
         left_out: Why how many items or rows are not here.
         kinds: Kinds of rater that stand behind the labels.
@@ -48,6 +50,7 @@ class Dataset:
     splits: tuple[str, ...] = ()
     scores: tuple[float | None, ...] = ()
     score_scale: Scales | None = None
+    orders: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
 
     @property
     def score_domain(self) -> tuple[float, ...] | None:
@@ -66,11 +69,13 @@ class Dataset:
             return tuple(value for value, kept in zip(values, keep, strict=True) if kept)
 
         per_item = ("items", "labels", "verdicts", "failures", "groups", "probabilities", "splits", "scores")
+        kept: dict[str, Any] = {name: cut(values) for name in per_item if (values := getattr(self, name))}
         return replace(
             self,
-            **{name: cut(values) for name in per_item if (values := getattr(self, name))},
+            **kept,
             raters={name: cut(values) for name, values in self.raters.items()},
             repeats=tuple(cut(sample) for sample in self.repeats),
+            orders={name: cut(values) for name, values in self.orders.items()},
             slices={name: cut(values) for name, values in self.slices.items()},
         )
 
@@ -108,7 +113,8 @@ def join(
     """Joins one judge's verdicts with the labels on the item.
 
     The consensus of several raters is the rater named "adjudicated" where there is one, else `vote` of
-    their values; a tie leaves the item out, counted. A verdict that failed stays, as failed.
+    their values; a tie leaves the item out, counted. A verdict that failed stays, as failed. A pair judged in both
+    orders has a verdict only where the orders agree.
 
     Args:
         judged_by: Criterion of the verdicts, where it is not the labels' own; see `cut_at`.
@@ -130,10 +136,10 @@ def join(
             raise LabelError(f"{label.source} labelled {label.item!r} twice.", hint="Keep one, or map `latest`.")
         else:
             given[label.item][label.source] = label
-    said: dict[str, dict[int, Observation]] = defaultdict(dict)
+    said: dict[str, dict[str | None, dict[int, Observation]]] = defaultdict(dict)
     for verdict in verdicts:
         if verdict.source == judge and verdict.criterion == (judged_by or criterion):
-            said[verdict.item][verdict.sample] = verdict
+            said[verdict.item].setdefault(verdict.order, {})[verdict.sample] = verdict
     counts["verdict without a label"] += sum(item not in labelled for item in said)
     kept: list[tuple[str, float, Observation]] = []
     for item, by_rater in given.items():
@@ -152,10 +158,12 @@ def join(
             hint="Check the id columns of the two files with --map and --label-map.",
         )
     names = sorted({rater for by_rater in given.values() for rater in by_rater})
-    samples = sorted({index for by_sample in said.values() for index in by_sample})
+    names_of_orders = tuple(dict.fromkeys(order for by_order in said.values() for order in by_order))
+    first = {item: by_order.get(names_of_orders[0], {}) for item, by_order in said.items()}
+    samples = sorted({index for by_sample in first.values() for index in by_sample})
     verdict_values, failures = [], []
     for item, _, _ in kept:
-        value, failure = _voted(said[item], vote, panel)
+        value, failure = _over_orders([_voted(said[item].get(order, {}), vote, panel) for order in names_of_orders])
         verdict_values.append(value)
         failures.append(failure)
     slices = sorted({name for _, _, label in kept for name in label.slices})
@@ -172,7 +180,8 @@ def join(
         verdicts=tuple(verdict_values),
         failures=tuple(failures),
         repeats=tuple(
-            tuple(said[item][index].value if index in said[item] else None for item, _, _ in kept) for index in samples
+            tuple(first[item][index].value if index in first[item] else None for item, _, _ in kept)
+            for index in samples
         ),
         groups=tuple(label.group or _group(said[item]) or item for item, _, label in kept),
         slices={name: tuple(label.slices.get(name, "") for _, _, label in kept) for name in slices},
@@ -180,6 +189,12 @@ def join(
         kinds=tuple(sorted({label.rater_kind or "unstated" for by in given.values() for label in by.values()})),
         probabilities=tuple(label.probability for _, _, label in kept),
         splits=tuple(label.split or "" for _, _, label in kept),
+        orders={
+            str(order): tuple(_voted(said[item].get(order, {}), vote, panel)[0] for item, _, _ in kept)
+            for order in names_of_orders
+        }
+        if len(names_of_orders) > 1
+        else {},
     )
 
 
@@ -214,6 +229,8 @@ def _voted(by_sample: Mapping[int, Observation], vote: Vote, panel: Panel | None
     if panel is not None:
         size = panel([by_sample[k].value for k in sorted(by_sample)])
         by_sample = {k: by_sample[k] for k in sorted(by_sample)[:size]}
+    if not by_sample:
+        return None, "failed: this order was not judged"
     values = [o.value for o in by_sample.values() if o.value is not None]
     if not values:
         return None, next((o.failed for o in by_sample.values() if o.failed), "not applicable")
@@ -223,8 +240,16 @@ def _voted(by_sample: Mapping[int, Observation], vote: Vote, panel: Panel | None
     return value, None if value is not None else "tie"
 
 
-def _group(by_sample: Mapping[int, Observation]) -> str | None:
-    return next((o.group for o in by_sample.values() if o.group), None)
+def _over_orders(found: Sequence[tuple[float | None, str | None]]) -> tuple[float | None, str | None]:
+    """The value that every order gave; a pair whose verdict turns with the order has none."""
+    failed = next((entry for entry in found if entry[0] is None), None)
+    if failed is not None:
+        return failed
+    return found[0] if len({value for value, _ in found}) == 1 else (None, "failed: the two orders disagree")
+
+
+def _group(by_order: Mapping[str | None, Mapping[int, Observation]]) -> str | None:
+    return next((o.group for by_sample in by_order.values() for o in by_sample.values() if o.group), None)
 
 
 def _reasons(counts: Mapping[str, int]) -> str:

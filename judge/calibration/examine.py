@@ -110,8 +110,8 @@ def examine(
         statistics["tnr"] = share(1.0 - wrong[passed == 0], groups=_of(groups, passed == 0), rng=rng)
         statistics["tpr"] = share(wrong[passed == 1], groups=_of(groups, passed == 1), rng=rng)
         statistics |= {"precision": binary.precision, "f1": binary.f1}
-        statistics["kappa"] = _coefficient(passed, said, (0.0, 1.0), groups, rng)
-        statistics["ac1"] = _coefficient(passed, said, (0.0, 1.0), groups, rng, kind="gwet")
+        statistics["kappa"] = _coefficient(passed, wrong, (0.0, 1.0), groups, rng)
+        statistics["ac1"] = _coefficient(passed, wrong, (0.0, 1.0), groups, rng, kind="gwet")
         confusion = _binary_table(binary)
         raw = _floats(data.scores) if data.scores else verdict
         statistics["auroc"] = auroc(passed, raw, groups=groups, rng=rng)
@@ -119,10 +119,11 @@ def examine(
     ordinal = domain is not None and len(domain) > 2
     if ordinal:
         assert domain is not None
+        filled = _as_far_as_can_be(label, verdict, domain)
         for name, weights in (("kappa_unweighted", "unweighted"), ("kappa_linear", "linear")):
-            statistics[name] = _coefficient(label, verdict, domain, groups, rng, weights=weights)
-        statistics["kappa_quadratic"] = _coefficient(label, verdict, domain, groups, rng, weights="quadratic")
-        statistics["ac2"] = _coefficient(label, verdict, domain, groups, rng, kind="gwet", weights="quadratic")
+            statistics[name] = _coefficient(label, filled, domain, groups, rng, weights=weights)
+        statistics["kappa_quadratic"] = _coefficient(label, filled, domain, groups, rng, weights="quadratic")
+        statistics["ac2"] = _coefficient(label, filled, domain, groups, rng, kind="gwet", weights="quadratic")
     if data.scale.type != "binary":
         both = np.column_stack([label, verdict])[~np.isnan(verdict)]
         kept = _of(groups, ~np.isnan(verdict))
@@ -132,6 +133,9 @@ def examine(
         statistics["ccc"] = concordance_correlation(label, verdict, groups=groups, rng=rng)
         statistics["icc"] = _guard(lambda: icc(both, form="A,1", groups=kept, rng=rng), len(both))
     statistics["leniency"] = leniency(label, verdict, scale=(data.scale.low, data.scale.high), groups=groups, rng=rng)
+    if len(data.orders) == 2:
+        one, other = (_floats(values) for values in data.orders.values())
+        statistics["order_agreement"] = share((one == other).astype(np.float64), groups=groups, rng=rng)
     failed = np.isnan(verdict).astype(np.float64)
     statistics["parse_failures"] = share(failed, groups=groups, rng=rng)
     report = CalibrationReport(
@@ -172,6 +176,12 @@ def _floats(values: Sequence[float | None]) -> Floats:
 
 def _of(groups: Sequence[str], keep: np.ndarray) -> list[str]:
     return [group for group, kept in zip(groups, keep, strict=True) if kept]
+
+
+def _as_far_as_can_be(label: Floats, verdict: Floats, domain: Sequence[float]) -> Floats:
+    """The verdicts, a failed one put at the end of the scale that lies farther from the label."""
+    low, high = domain[0], domain[-1]
+    return np.where(np.isnan(verdict), np.where(label - low > high - label, low, high), verdict)
 
 
 def _guard(make: object, n: int) -> Statistic:

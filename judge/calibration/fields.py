@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from judge.types.record import Record
 
@@ -61,18 +61,24 @@ class Contains(Record):
 
 
 class Failed(Record):
-    """How a file marks a judgement that failed: `path` equals a value, or its text starts with one."""
+    """How a file marks a judgement that failed: `path` equals a value (case and type ignored), or starts with one."""
 
     path: str
     equals: Any = None
     starts_with: str | None = None
+
+    @model_validator(mode="after")
+    def _says_how(self) -> Failed:
+        if (self.equals is None) == (self.starts_with is None):
+            raise ValueError("failed needs one of equals and starts_with")
+        return self
 
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Whether this row is a failed judgement."""
         value = lookup(row, self.path)
         if self.starts_with is not None:
             return isinstance(value, str) and value.startswith(self.starts_with)
-        return bool(value == self.equals)
+        return value is not None and str(value).strip().casefold() == str(self.equals).strip().casefold()
 
 
 class FieldMap(Record):
@@ -86,7 +92,8 @@ class FieldMap(Record):
         source: Path of the judge's or rater's name; `source_name` is a fixed name.
         rater_kind: Path of the rater's kind; `rater_kind_name` is a fixed kind, for a file that does not say.
         explode: Path of an object with one value a key: each key becomes an item "ID/key".
-        values: Text of a value to what it means on the scale; null means "not applicable".
+        values: Text of a value to what it means on the scale; null means "not applicable", and a text that begins
+            with "failed:" that the judgement failed.
         latest: Path of a time; of rows for the same item the latest counts.
         where: Path to value; other rows are left out and counted.
         slices: Name of a slice to its path, for results by agent, tool or length.

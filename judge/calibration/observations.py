@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -69,7 +70,10 @@ def read_rows(path: Path, records: str | None = None) -> Iterator[Mapping[str, A
     """
     if not path.is_file():
         raise LabelError(f"No file {str(path)!r}.", hint="Give a CSV, JSON Lines or JSON file.")
-    text = path.read_text(encoding="utf-8-sig")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise LabelError(f"{path} is not UTF-8: byte {error.start}.", hint="Save it as UTF-8.") from None
     if not text.strip():
         raise LabelError(f"{path} is empty; rows were expected.")
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
@@ -127,7 +131,7 @@ def observe(rows: Iterable[Mapping[str, Any]], fields: FieldMap, scale: Scales, 
             left_out[f"no {' or '.join(fields.id)}"] += 1
             continue
         stamp = str(lookup(row, fields.latest) or "") if fields.latest else ""
-        for observation in _observations(row, item, fields, scale, bad):
+        for observation in _observations(row, item, fields, scale, bad, left_out):
             key = (
                 observation.item,
                 observation.criterion,
@@ -152,13 +156,12 @@ def observe(rows: Iterable[Mapping[str, Any]], fields: FieldMap, scale: Scales, 
 
 
 def _observations(
-    row: Mapping[str, Any], item: str, fields: FieldMap, scale: Scales, bad: Counter[str]
+    row: Mapping[str, Any], item: str, fields: FieldMap, scale: Scales, bad: Counter[str], left_out: Counter[str]
 ) -> Iterator[Observation]:
     source = str(lookup(row, fields.source) or "").strip() if fields.source else ""
     source = source or fields.source_name or "unnamed"
     criterion = str(lookup(row, fields.criterion_path)) if fields.criterion_path else fields.criterion
-    sample = lookup(row, fields.sample) if fields.sample else 0
-    probability = lookup(row, fields.probability) if fields.probability else None
+    sample = _numeric(row, fields.sample, item, bad)
     group = identity(row, fields.group) if fields.group else None
     failed = "failed: marked as failed" if fields.failed and fields.failed.holds(row) else None
     base = {
@@ -167,7 +170,7 @@ def _observations(
         "split": _text(row, fields.split),
         "rater_kind": _text(row, fields.rater_kind) or fields.rater_kind_name,
         "rubric_version": _text(row, fields.rubric_version),
-        "probability": float(probability) if probability not in (None, "") else None,
+        "probability": _numeric(row, fields.probability, item, bad),
         "slices": {name: str(lookup(row, path)) for name, path in fields.slices.items()},
         "reason": _text(row, fields.reason) or "",
     }
@@ -186,8 +189,13 @@ def _observations(
             yield one(lookup(row, path), order=order)
     elif fields.explode:
         parts = lookup(row, fields.explode)
-        for key, value in parts.items() if isinstance(parts, Mapping) else enumerate(parts or ()):
-            yield one(value, at=f"{item}/{key}")
+        if parts is None:
+            left_out[f"no {fields.explode} to explode"] += 1
+        elif not isinstance(parts, Mapping | list):
+            bad[f"{fields.explode} is no object and no list ({item})"] += 1
+        else:
+            for key, value in parts.items() if isinstance(parts, Mapping) else enumerate(parts):
+                yield one(value, at=f"{item}/{key}")
     else:
         value = lookup(row, fields.value or "value")
         if isinstance(value, list):
@@ -216,8 +224,8 @@ def decode(value: Any, fields: FieldMap, scale: Scales) -> tuple[float | None, s
         value = mapped[plain]
         if value is None:
             return None, None
-        if isinstance(value, str) and value.startswith("failed"):
-            return None, f"failed: {plain!r}"
+        if isinstance(value, str) and value.startswith("failed:"):
+            return None, f"failed: {value.removeprefix('failed:').strip() or repr(plain)}"
         plain = _plain(value)
     if isinstance(plain, str) and plain in NOT_APPLICABLE:
         return None, None
@@ -250,6 +258,16 @@ def _number(plain: Any, scale: Scales) -> float | None:
             return next((float(level.value) for level in scale.levels if level.name.strip().casefold() == plain), None)
         if isinstance(scale, BinaryScale):
             return PASS_WORDS.get(plain)
+    return None
+
+
+def _numeric(row: Mapping[str, Any], path: str | None, item: str, bad: Counter[str]) -> float | None:
+    value = _plain(lookup(row, path)) if path else None
+    if value is None or value == "":
+        return None
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    bad[f"{path} is no number: {value!r} ({item})"] += 1
     return None
 
 

@@ -149,7 +149,7 @@ def calibrate_files(
     name = judge_name or known[0]
     if name not in known:
         raise unknown("judge in the file", name, known)
-    only = label_fields.criterion if criterion is None else criterion
+    only = _only_criterion(label_fields, given.observations, labels) if criterion is None else criterion
     judged = Judged(
         spec=JudgeSpec(name=name, provider="recorded", model=name, vote=vote),
         rubric=only,
@@ -161,8 +161,29 @@ def calibrate_files(
         beside=Beside(reasons={}),
     )
     return finish(
-        judged, given.observations, only, scale, terms, now, judged_by=verdict_fields.criterion, cut=pass_mark
+        judged,
+        given.observations,
+        only,
+        scale,
+        terms,
+        now,
+        judged_by=None if verdict_fields.criterion_path else verdict_fields.criterion,
+        cut=pass_mark,
     )
+
+
+def _only_criterion(fields: FieldMap, labels: Sequence[Observation], path: Path) -> str:
+    """The criterion of a file of labels that holds one.
+
+    Raises:
+        UsageError: It holds several.
+    """
+    if fields.criterion_path is None:
+        return fields.criterion
+    found = tuple(dict.fromkeys(label.criterion for label in labels))
+    if len(found) > 1:
+        raise UsageError(f"{path} holds {len(found)} criteria: {', '.join(found)}.", hint="Name one with --criterion.")
+    return found[0]
 
 
 def set_criterion(chosen: CalibrationSet, name: str | None) -> SetCriterion:
