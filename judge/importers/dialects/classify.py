@@ -217,14 +217,21 @@ def _is_plain_message(item: Any) -> bool:
     return content is None or isinstance(content, str)
 
 
+_WITH_PLAIN_TEXT = ("anthropic", "openai-responses", "vercel-ai", "langchain")
+"""Formats in which a message of text alone looks as in the OpenAI chat API."""
+
+
 def _merge(best: dict[str, Claim], counts: dict[str, int], sample: Sequence[Any]) -> None:
     if "steps" in counts and "events" in counts and best["events"].layout == "item":
         counts["events"] += counts.pop("steps")  # a step list has no other types
         del best["steps"]
-    both = "anthropic" in counts and "openai-chat" in counts and best["anthropic"].layout == "item"
-    if both and not _has_openai_calls(sample):  # messages of text alone are both
-        counts["anthropic"] += counts.pop("openai-chat")
-        del best["openai-chat"]
+    if "openai-chat" not in counts or _has_openai_calls(sample):
+        return
+    for other in _WITH_PLAIN_TEXT:
+        if other in counts and best[other].layout == "item":  # messages of text alone are the same in both
+            counts[other] += counts.pop("openai-chat")
+            del best["openai-chat"]
+            return
 
 
 def _counted(claim: Claim, count: int, items: Sequence[Any]) -> str:
