@@ -42,6 +42,15 @@ def _same(strict: float, default: float) -> dict[Profile, float]:
     return {"strict": strict, "default": default, "advisory": default}
 
 
+COUNTS = ("labels_passed", "labels_failed", "groups")
+"""Claims that count labels: they say whether there is enough to go by, and nothing of the judge."""
+LABELS_OF = {
+    "labels_passed": " of passed runs", "labels_failed": " of failed runs",
+    "tpr": " of passed runs", "tnr": " of failed runs",
+}  # fmt: skip
+MOST_LABELS = 20_000
+"""No more labels than these are ever asked for by number."""
+
 _ALL: tuple[Profile, ...] = ("strict", "default")
 
 KINDS: dict[str, ClaimKind] = {
@@ -117,7 +126,7 @@ def judge_claims(
     for name, kind in KINDS.items():
         own = wanted.get(name)
         threshold = own.threshold if own and own.threshold is not None else kind.thresholds[profile]
-        if kind.direction == "at_least" and name not in ("labels_passed", "labels_failed", "groups") and threshold >= 1:
+        if kind.direction == "at_least" and name not in COUNTS and threshold >= 1:
             raise ConfigError(
                 f"The claim {name!r} has the threshold {threshold!r}; no interval from finite labels reaches it.",
                 hint=f"The {profile} profile uses {kind.thresholds[profile]}.",
@@ -151,7 +160,7 @@ def _claim(kind: ClaimKind, statistic: Statistic | None, threshold: float, requi
         met = bound is not None and _passes(bound, threshold, kind.direction)
         missed = favourable is not None and not _passes(favourable, threshold, kind.direction)
         state = "met" if met else "missed" if missed else "undecided"
-        if kind.name in ("labels_passed", "labels_failed", "groups") and state == "missed":
+        if kind.name in COUNTS and state == "missed":
             # Too few labels say nothing about the judge.
             state = "undecided"
         reason = _why(kind, statistic, threshold, state, bound, favourable)
@@ -186,12 +195,26 @@ def _why(
     need = f"{'at least' if kind.direction == 'at_least' else 'at most'} {threshold:g}"
     if statistic.value is None or bound is None:
         return f"no bound: {statistic.reason or 'the data give none'}; needed {need}"
-    if kind.name in ("labels_passed", "labels_failed", "groups"):
+    if kind.name in COUNTS:
         return f"{statistic.value:g} found, {need} needed"
     if state == "missed":
         return f"{statistic.value:.3f}, and even the favourable bound {favourable:.3f} misses {need}"
     word = "meets" if state == "met" else "does not reach"
     return f"{statistic.value:.3f}, and the unfavourable bound {bound:.3f} {word} {need}"
+
+
+def more_labels_text(claim: Claim) -> str:
+    """How many more labels a claim needs, in words; "" where that is not known.
+
+    Above `MOST_LABELS` there is no number: the estimate lies too close to the threshold for labels to decide.
+    """
+    if not claim.more_labels:
+        return ""
+    if claim.more_labels > MOST_LABELS:
+        return f"more than {MOST_LABELS:,} labels would be needed: the estimate lies too close to the threshold"
+    plural = "" if claim.more_labels == 1 else "s"
+    text = f"{claim.more_labels:,} more label{plural}{LABELS_OF.get(claim.name, '')}"
+    return f"{text} needed" if claim.name in COUNTS else f"{text} would do if the estimate stays"
 
 
 def _reasons(needed: Sequence[Claim], decision: Decision) -> tuple[str, ...]:
@@ -207,6 +230,6 @@ def _reasons(needed: Sequence[Claim], decision: Decision) -> tuple[str, ...]:
         elif claim.state == "not_tested":
             said.append(f"{claim.title}: not tested, {claim.reason}")
         else:
-            more = f"; {claim.more_labels} more labels would do if the estimate stays" if claim.more_labels else ""
-            said.append(f"{claim.title}: {claim.reason}{more}")
+            more = more_labels_text(claim)
+            said.append(f"{claim.title}: {claim.reason}{'; ' if more else ''}{more}")
     return tuple(said)

@@ -81,11 +81,17 @@ def more_labels(
     if kappa is not None and kappa.value is not None and kappa.value > bars["kappa"] and report.cut is not None:
         passed = report.label_counts.get("passed", 0) / max(1, report.n)
         if 0 < passed < 1:
-            # a perfect record will not last: it is taken a little below 1
-            truth = min(kappa.value, 0.99)
-            more = labels_for_kappa(bars["kappa"], truth, rate=passed, have=kappa.n).more
-            if more:
-                out["kappa"] = more
+            # a perfect record will not last: it is taken a little below 1, the more so the shorter it is
+            truth = min(kappa.value, (kappa.n + 0.5) / (kappa.n + 1), 0.99)
+            if truth > bars["kappa"]:
+                spread = _deff(report.statistics["agreement"])
+                budget = labels_for_kappa(bars["kappa"], truth, rate=passed, have=kappa.n, design_effect=spread)
+                out["kappa"] = budget.more or 0
+    failures = measured.get("parse_failures")
+    if failures is not None and failures.value is not None and 0 < bars["parse_failures"] < 1:
+        right = failures.n - round(failures.value * failures.n)
+        budget = more_labels_for_share(right, failures.n, 1 - bars["parse_failures"], design_effect=_deff(failures))
+        out["parse_failures"] = budget.more or 0
     return {name: n for name, n in out.items() if n}
 
 

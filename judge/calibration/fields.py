@@ -19,6 +19,10 @@ def _as_tuple(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
+def _text_keys(value: Any) -> Any:
+    return {str(key): meaning for key, meaning in value.items()} if isinstance(value, Mapping) else value
+
+
 Paths = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
 
 
@@ -116,7 +120,7 @@ class FieldMap(Record):
     rater_kind_name: str | None = None
     rubric_version: str | None = None
     probability: str | None = None
-    values: dict[str, Any] = {}
+    values: Annotated[dict[str, Any], BeforeValidator(_text_keys)] = {}
     find: Find | None = None
     contains: Contains | None = None
     failed: Failed | None = None

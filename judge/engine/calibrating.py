@@ -158,7 +158,7 @@ def calibrate_files(
         vote=vote,
         observations=said.observations,
         left_out={**_named(said.left_out, "verdicts"), **_named(given.left_out, "labels")},
-        beside=Beside(reasons={}),
+        beside=Beside(reasons={o.item: o.reason for o in said.observations if o.source == name and o.reason}),
     )
     return finish(
         judged,

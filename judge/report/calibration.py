@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from judge.calibration.claims import more_labels_text
 from judge.calibration.findings import CalibrationReport, CountTable, WobbleReport
 from judge.report.numbers import number
 from judge.types.certificate import Certificate
@@ -93,8 +94,8 @@ def claims_text(certificate: Certificate) -> list[str]:
     lines = [f"Claims (profile {certificate.profile}; * is required):"]
     for claim in certificate.claims:
         lines.append(f"  {'*' if claim.required else ' '} {STATE_WORDS[claim.state]:<11}{claim.title}: {claim.reason}")
-        if claim.more_labels:
-            lines.append(f"      {claim.more_labels} more labels would do if the estimate stays as it is")
+        if more := more_labels_text(claim):
+            lines.append(f"      {more}")
     if certificate.not_tested:
         titles = {claim.name: claim.title for claim in certificate.claims}
         lines.append(f"Not tested: {', '.join(titles.get(name, name) for name in certificate.not_tested)}.")

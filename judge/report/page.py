@@ -5,6 +5,7 @@ from __future__ import annotations
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from judge.calibration.claims import COUNTS, more_labels_text
 from judge.calibration.findings import CalibrationReport, CountTable
 from judge.report import plots
 from judge.report.calibration import DECISION_WORDS, decimals, statistic_text
@@ -22,7 +23,9 @@ def calibration_page(report: CalibrationReport, certificate: Certificate | None)
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(statistic_text=statistic_text, decimals=decimals, number=number)
+    environment.globals.update(
+        statistic_text=statistic_text, decimals=decimals, number=number, more_labels_text=more_labels_text
+    )
     return environment.get_template("calibration.html.jinja").render(
         report=report,
         certificate=certificate,
@@ -79,7 +82,7 @@ def _claims(certificate: Certificate) -> str:
     rows = []
     for claim in certificate.claims:
         statistic = claim.estimate
-        if claim.name in ("labels_passed", "labels_failed", "groups"):
+        if claim.name in COUNTS:
             continue  # counts stand on another axis; the table has them
         rows.append(_span(claim.title, statistic, threshold=claim.threshold, state=claim.state))
     return plots.spans(rows, title="Claims: interval against threshold (dark mark)", label="value", limits=(-0.5, 1.02))
