@@ -65,6 +65,7 @@ class _Trace:
         self._builder = StepBuilder()
         self._known: Counter[Key] = Counter()
         self._threads: list[list[Key]] = []
+        self._current: list[Key] = []
         self._open: list[_Asked] = []
         self._answers: dict[str, int] = {}
         self._tools: dict[str, Tool] = {}
@@ -75,13 +76,18 @@ class _Trace:
         wrappers = self._wrappers()
         inner = [span for span in self._spans if span.kind in ("llm", "tool") and span.id not in wrappers]
         spoken = any(span.kind == "llm" for span in inner)
+        agents: list[Span] = []
         for span in self._spans:
             for tool in span.tools:
                 self._tools.setdefault(tool.name, tool)
             if span.kind == "tool":
                 self._tool(span)
-            elif (span.kind == "llm" and span.id not in wrappers) or (span.kind == "agent" and not spoken):
-                self._model_call(span)
+            elif span.kind == "llm" and span.id not in wrappers:
+                self._ask(span)
+                self._answer(span)
+            elif span.kind == "agent" and not spoken:
+                self._ask(span)
+                agents.append(span)
             elif span.kind == "other":
                 self._other(span)
             elif span.kind == "chain" and not inner:
@@ -90,6 +96,10 @@ class _Trace:
                 error = span.error
                 fields = {"type": error.type, "message": error.message} if error else {}
                 self._builder.add(ErrorStep, **fields, **self._common(span))
+        for span in reversed(agents):  # what an agent answered comes after all that it did
+            self._answer(span)
+        if not len(self._builder):
+            self._bare()
         return self._made()
 
     def _made(self) -> Log:
@@ -100,13 +110,13 @@ class _Trace:
         meta: dict[str, Any] = {"spans": len(self._spans)}
         if session:
             meta["session"] = session
-        root = roots[0] if roots else self._spans[0]
-        task = self._text(root.inputs, "user") if root.inputs is not MISSING else None
-        final = self._text(root.outputs, "assistant") if root.outputs is not MISSING else None
+        root = roots[0] if len(roots) == 1 and roots[0].kind in ("agent", "chain") else None
+        task = self._text(root.inputs, "user") if root else None
+        final = self._text(root.outputs, "assistant") if root else None
         said = any(draft.kind is Message and draft.fields.get("role") == "user" for draft in self._builder.drafts())
-        outcome = Outcome(status="failed") if root.status == "error" else None
-        if outcome is None and root.status == "ok":
-            outcome = Outcome(status="completed")
+        outcome = None
+        if root is not None and root.status != "unknown":
+            outcome = Outcome(status="failed" if root.status == "error" else "completed")
         envelope = Envelope(
             id=self._name or None,
             task=None if said else task,
@@ -153,33 +163,39 @@ class _Trace:
     def _common(self, span: Span) -> dict[str, Any]:
         return {"ts": span.ts, "agent": self._agent(span)}
 
-    def _model_call(self, span: Span) -> None:
+    def _ask(self, span: Span) -> None:
+        """What a span was given, as far as no earlier span has said it."""
         asked = read_payload(span.inputs, "user")
+        self._define(asked.tools)
+        self._history(_drafts(asked, None), self._common(span))
+        self._rest(asked, f"{span.kind}_input", self._common(span))
+
+    def _answer(self, span: Span) -> None:
+        """What a span gave; all of it is new. The first step has the usage and the duration of the call."""
         told = read_payload(span.outputs, "assistant")
+        self._define(told.tools)
         common = self._common(span)
-        for tool in read_tools([*asked.tools, *told.tools]):
-            self._tools.setdefault(tool.name, tool)
-        self._history(_drafts(asked, None), common)
-        self._rest(asked, "llm_input", common)
         turn = span.id or self._builder.new_turn()
-        drafts = _drafts(told, turn)
-        for at, draft in enumerate(drafts):
-            drafts[at] = draft._replace(fields={**draft.fields, "turn": turn})
+        drafts = [draft._replace(fields={**draft.fields, "turn": turn}) for draft in _drafts(told, turn)]
         first = {**common, "usage": span.usage, "seconds": seconds_of(span)}
         if drafts:
-            own = {key: value for key, value in drafts[0].fields.items() if key != "usage"}
             usage = span.usage or drafts[0].fields.get("usage")
-            drafts[0] = drafts[0]._replace(fields={**own, **({"usage": usage} if usage else {})})
+            own = {key: value for key, value in drafts[0].fields.items() if key != "usage"}
+            drafts[0] = drafts[0]._replace(fields={**own, "usage": usage} if usage else own)
             self._write(drafts, common, first)
-        elif span.error is not None or span.status == "error":
+        elif span.kind == "llm" and span.status == "error":
             error = span.error
             fields = {"type": error.type, "message": error.message} if error else {}
             self._builder.add(ErrorStep, turn=turn, **fields, **_only(first))
-        elif not told.rest:
+        elif span.kind == "llm" and not told.rest:
             data = {"span": span.name, "model": span.model}
             index = self._builder.add(Event, name="llm_call", data=data, turn=turn, **_only(first))
             self._builder.note("CONTENT_NOT_RECORDED", "a model call without its messages", index, severity="info")
-        self._rest(told, "llm_output", common)
+        self._rest(told, f"{span.kind}_output", common)
+
+    def _define(self, tools: Sequence[dict[str, Any]]) -> None:
+        for tool in read_tools(list(tools)):
+            self._tools.setdefault(tool.name, tool)
 
     def _rest(self, payload: Payload, name: str, common: dict[str, Any]) -> None:
         for value in payload.rest:
@@ -319,6 +335,12 @@ class _Trace:
             if value is not MISSING and value is not None:
                 data[key] = decoded(value)
         self._builder.add(Event, name=span.name or "span", data=data, seconds=seconds_of(span), **self._common(span))
+
+    def _bare(self) -> None:
+        """A trace whose spans hold no content: that they ran is all there is to keep."""
+        for span in self._spans:
+            self._other(span)
+        self._builder.note("CONTENT_NOT_RECORDED", "no span of this trace holds messages, calls or results")
 
     def _plain(self, span: Span) -> None:
         """A span of a trace in which no model and no tool was called."""

@@ -150,3 +150,17 @@ def test_the_error_of_a_chain_is_told_once_where_it_arose(read: Read) -> None:
     assert [step.kind for step in run.steps].count("error") == 1
     assert run.outcome is not None
     assert run.outcome.status == "failed"
+
+
+def test_an_agent_alone_answers_after_its_tools(read: Read) -> None:
+    root = mlflow_span(1, "AGENT", "go", "done")
+    (run,) = read(mlflow(root, mlflow_span(2, "TOOL", {"a": 1}, "r", name="f")))
+    assert [step.kind for step in run.steps] == ["message", "tool_call", "tool_result", "message"]
+    assert (run.task, run.final) == ("go", "done")
+
+
+def test_the_first_of_several_roots_is_not_the_answer(read: Read) -> None:
+    first = observation(1, "GENERATION", input=[user("go")], output="let me see")
+    second = observation(2, "GENERATION", input=[user("go")], output="21")
+    (run,) = read(langfuse(first, second))
+    assert run.final == "21"

@@ -35,7 +35,7 @@ def sign_of(item: Any) -> Sign | None:
     """The dialect that a message or item is of by marks of its own; None for plain roles with content."""
     if not isinstance(item, Mapping):
         return None
-    if isinstance(item.get("content"), str) and "role" in item and not any(key in item for key in _OWN_KEYS):
+    if "role" in item and not isinstance(item.get("content"), list) and not any(key in item for key in _OWN_KEYS):
         return None
     if langchain_messages.plain_form(item) is not None:
         return Sign("langchain", 95, f"a LangChain message, type {item.get('type')!r}")
