@@ -29,6 +29,9 @@ and a cause. Only what stops a whole run is raised to the caller.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 
 class JudgeError(Exception):
     """Root of the tree.
@@ -100,10 +103,12 @@ class ProviderError(JudgeError):
         status_code: HTTP status, or None where there was none.
         reason: Short kind for the summary, e.g. "rate_limit", "timeout", "auth".
         attempts: HTTP requests spent before it was raised.
+        quota: Headers in which the provider told its quotas.
     """
 
     exit_code = 4
     attempts: int = 1
+    quota: Mapping[str, str] = MappingProxyType({})
 
     def __init__(
         self,

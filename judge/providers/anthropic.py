@@ -25,6 +25,7 @@ from judge.errors import ConfigError, ProviderError, TerminalError
 from judge.providers.failures import Answered, bad_response, failure, server_error
 from judge.providers.limits import PerLoop
 from judge.providers.prices import context_of
+from judge.providers.quota import limit_headers
 from judge.providers.redaction import guard_logs
 from judge.providers.refusals import Adaptation, dropped, refused_parameter
 from judge.providers.schema import is_strict, without_bounds
@@ -144,6 +145,7 @@ class AnthropicMessages:
             )
         body = self.body(request)
         client = await self._clients.get()
+        quota: dict[str, str] = {}
 
         async def send(adapted: dict[str, Any]) -> bytes:
             plain = {name: value for name, value in adapted.items() if name not in _NOT_IN_SDK}
@@ -151,6 +153,7 @@ class AnthropicMessages:
             try:
                 raw = await client.messages.with_raw_response.create(**plain, extra_body=spare or None)
                 content: bytes = await raw.read()
+                quota.update(limit_headers(raw.headers))
             except Exception as error:
                 raise self._failure(error, adapted) from None
             return content
@@ -160,7 +163,7 @@ class AnthropicMessages:
         left_out = {*dropped(body, refused), *self._left_out(request, body)}
         if "effort" in refused and request.sampling.reasoning_effort is not None:
             left_out.add("reasoning_effort")
-        return reply.model_copy(update={"dropped": tuple(sorted(left_out)), "attempts": spent})
+        return reply.model_copy(update={"dropped": tuple(sorted(left_out)), "attempts": spent, "quota": quota})
 
     def _failure(self, error: Exception, sent: Mapping[str, Any]) -> ProviderError:
         parameter = None

@@ -17,7 +17,9 @@ from judge.errors import RetryableError, TerminalError, UnknownName
 from judge.protocols import Cache, Provider
 from judge.providers.limits import Pace, PerLoop
 from judge.providers.prices import Price, price_of
+from judge.providers.quota import Quota, Ticket
 from judge.providers.retry import backoff
+from judge.providers.room import Room
 from judge.registry import find, names, unknown
 from judge.types.record import canonical_json
 from judge.types.request import Reply, Request
@@ -25,14 +27,17 @@ from judge.types.trajectory import Usage
 
 Sleep = Callable[[float], Awaitable[Any]]
 KEY_VERSION = 1
+OVERLOADED = frozenset({429, 503, 529})
+"""Statuses that say the provider has no capacity: all callers slow down, not only the one that was refused."""
 
 
 class _Lane:
     """The limits of one running loop."""
 
-    def __init__(self, concurrency: int, pace: Pace | None) -> None:
-        self.room = asyncio.Semaphore(concurrency)
+    def __init__(self, room: Room, pace: Pace | None, quota: Quota) -> None:
+        self.room = room
         self.pace = pace
+        self.quota = quota
 
 
 class Connection:
@@ -78,12 +83,17 @@ class Connection:
         most = getattr(opened, "most_at_once", None)
         concurrency = limits.concurrency or settings.concurrency
         self._concurrency = min(concurrency, most) if most else concurrency
-        self._per_minute = limits.requests_per_minute
+        self._limits = limits
         self._lanes = PerLoop(self._lane)
 
     def _lane(self) -> _Lane:
-        pace = Pace(self._per_minute, clock=self._clock, sleep=self._sleep) if self._per_minute else None
-        return _Lane(self._concurrency, pace)
+        limits = self._limits
+        per_minute = limits.requests_per_minute
+        return _Lane(
+            Room(self._concurrency, clock=self._clock, draw=self._draw),
+            Pace(per_minute, clock=self._clock, sleep=self._sleep) if per_minute else None,
+            Quota(tokens_per_minute=limits.tokens_per_minute, clock=self._clock, sleep=self._sleep),
+        )
 
     def count_tokens(self, text: str) -> int:
         """Tokens of `text` for this model, exact or an overestimate."""
@@ -140,26 +150,67 @@ class Connection:
         tries = 0
         while True:
             async with lane.room:
-                if self._terminal is not None:
-                    raise self._terminal.with_traceback(None)
-                if lane.pace is not None:
-                    await lane.pace.turn()
+                ticket = await self._admitted(lane, request)
                 tries += 1
                 self.requests += 1
+                sent = self._clock()
                 try:
-                    reply = await self._opened.complete(request)
-                    return reply.model_copy(
-                        update={"attempts": spent + reply.attempts, "seconds": self._clock() - begun}
-                    )
+                    reply = await self._timed(request, begun)
                 except TerminalError as error:
                     self._terminal = self._terminal or error
+                    lane.quota.answered(ticket, error.quota, now=time.time())
                     raise
                 except RetryableError as error:
                     spent += error.attempts
                     failed = error
-            await self._sleep(self._wait(failed, tries, spent))
+                    lane.quota.answered(ticket, error.quota, now=time.time())
+                    if error.status_code in OVERLOADED:
+                        lane.room.overloaded(sent, error.retry_after, self._settings.max_wait_s)
+                except BaseException:
+                    lane.quota.answered(ticket, {}, now=time.time())
+                    raise
+                else:
+                    lane.quota.answered(ticket, reply.quota, now=time.time())
+                    lane.room.answered()
+                    return reply.model_copy(
+                        update={"attempts": spent + reply.attempts, "seconds": self._clock() - begun}
+                    )
+            await self._sleep(self._wait(failed, tries, spent, begun))
 
-    def _wait(self, error: RetryableError, tries: int, spent: int) -> float:
+    async def _admitted(self, lane: _Lane, request: Request) -> Ticket:
+        """Waits for what all calls of the provider share: an overload to pass, the pace, the quotas."""
+        while (pause := lane.room.pause()) > 0:
+            await self._sleep(pause)
+        if lane.pace is not None:
+            await lane.pace.turn()
+        tokens = (0, 0)
+        if lane.quota.counts_tokens:
+            text = "\n".join((request.system, *request.segments))
+            tokens = self.count_tokens(text), request.sampling.max_output_tokens
+        ticket = await lane.quota.turn(*tokens)
+        if self._terminal is not None:
+            lane.quota.answered(ticket, {}, now=time.time())
+            raise self._terminal.with_traceback(None)
+        return ticket
+
+    async def _timed(self, request: Request, begun: float) -> Reply:
+        """One try, with a time-limit from sending to the last byte: a server that drips holds nobody up."""
+        if self.offline:
+            return await self._opened.complete(request)
+        limit = self._limits.timeout_s
+        if self._settings.call_deadline_s is not None:
+            limit = max(0.001, min(limit, begun + self._settings.call_deadline_s - self._clock()))
+        try:
+            async with asyncio.timeout(limit):
+                return await self._opened.complete(request)
+        except TimeoutError:
+            raise RetryableError(
+                f"{self.name}: the request timed out (no whole answer within {limit:g} s).",
+                provider=self.name,
+                reason="timeout",
+            ) from None
+
+    def _wait(self, error: RetryableError, tries: int, spent: int, begun: float) -> float:
         """Seconds until the next try; raises where there is none."""
         error.attempts = spent
         asked = error.retry_after
@@ -172,8 +223,12 @@ class Connection:
         if tries > self._settings.http_retries:
             error.hint = error.hint or f"Given up after {tries} {'try' if tries == 1 else 'tries'}."
             raise error
-        wait = backoff(tries, draw=self._draw())
-        return max(asked, 0.0) if asked is not None else wait
+        wait = max(asked, 0.0) if asked is not None else backoff(tries, draw=self._draw())
+        deadline = self._settings.call_deadline_s
+        if deadline is not None and self._clock() + wait >= begun + deadline:
+            error.hint = f"Given up after {tries} {'try' if tries == 1 else 'tries'}: call_deadline_s = {deadline:g}."
+            raise error
+        return wait
 
     def price(self, usage: Usage) -> float | None:
         """US dollars for `usage`, or None where the price or the number of tokens is unknown."""

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from judge.errors import ProviderError, RequestRefused, RetryableError, TerminalError
+from judge.providers.quota import limit_headers
 from judge.providers.redaction import redact
 from judge.providers.retry import asked_wait
 
@@ -89,9 +90,11 @@ def failure(
     if code in {408, 409, 425, 429} or code >= 500:
         headers = {str(k).lower(): str(v) for k, v in dict(getattr(response, "headers", None) or {}).items()}
         reason = {408: "timeout", 429: "rate_limit"}.get(code, "server")
-        return RetryableError(
+        retryable = RetryableError(
             message, provider=provider, status_code=code, reason=reason, retry_after=asked_wait(headers, now=now)
         )
+        retryable.quota = limit_headers(headers)
+        return retryable
     reason, hint = "request_refused", ""
     if code == 404:
         hint = "Check the model's name and the base_url."

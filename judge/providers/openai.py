@@ -23,6 +23,7 @@ from judge.errors import ProviderError, TerminalError
 from judge.providers.failures import Answered, bad_response, failure
 from judge.providers.limits import PerLoop
 from judge.providers.prices import context_of
+from judge.providers.quota import limit_headers
 from judge.providers.redaction import guard_logs
 from judge.providers.refusals import OPTIONAL, TOKEN_LIMITS, Adaptation, dropped, refused_parameter
 from judge.providers.schema import is_strict
@@ -137,6 +138,7 @@ class OpenAIChat:
             )
         client = await self._clients.get()
         body = self.body(request)
+        quota: dict[str, str] = {}
 
         async def send(fitted: dict[str, Any]) -> bytes:
             try:
@@ -144,6 +146,7 @@ class OpenAIChat:
             except Exception as error:
                 raise self._failure(error, fitted) from None
             content: bytes = raw.content
+            quota.update(limit_headers(raw.headers))
             return content
 
         content, refused, spent = await self._adaptation.send(body, send)
@@ -151,7 +154,7 @@ class OpenAIChat:
         left_out = dropped(body, refused)
         if request.sampling.thinking_tokens is not None:
             left_out = (*left_out, "thinking_tokens")
-        return reply.model_copy(update={"dropped": left_out, "attempts": spent})
+        return reply.model_copy(update={"dropped": left_out, "attempts": spent, "quota": quota})
 
     def _failure(self, error: Exception, sent: Mapping[str, Any]) -> ProviderError:
         parameter = None

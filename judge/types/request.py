@@ -87,6 +87,7 @@ class Reply(Record):
         cached: Whether it came from our cache: then it is no new draw.
         host: Host that was contacted, or None for an offline judge.
         limit: `max_output_tokens` in force, named when a reply is truncated.
+        quota: Headers in which the provider told its quotas; never kept.
     """
 
     text: str | None = None
@@ -102,3 +103,4 @@ class Reply(Record):
     cached: bool = False
     host: str | None = None
     limit: int | None = None
+    quota: dict[str, str] = Field(default={}, exclude=True)
