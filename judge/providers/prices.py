@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.config import Settings
+from judge.errors import ConfigError
 from judge.types.record import Record
 from judge.types.trajectory import Usage
 
@@ -53,6 +54,42 @@ def table() -> Mapping[str, Any]:
     return {}
 
 
+@cache
+def _own_table(path: Path, changed_ns: int) -> Mapping[str, Any]:
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"The price file {str(path)!r} cannot be read: {error}.",
+            hint='It is JSON: {"MODEL": {"input_cost_per_token": 3e-06, "output_cost_per_token": 1.5e-05}}.',
+        ) from None
+    rows = read if isinstance(read, dict) else {}
+    bad = [name for name, row in rows.items() if not isinstance(row, dict) or not _has_price(row)]
+    if bad or not rows:
+        raise ConfigError(
+            f"The price file {str(path)!r} gives no price for {bad[0] if bad else 'any model'!r}.",
+            hint="Each model needs input_cost_per_token and output_cost_per_token, in US dollars, at least 0.",
+        )
+    return rows
+
+
+def own_entry(judge: str, settings: Settings) -> Mapping[str, Any] | None:
+    """The row of the user's price file for a judge's full name, or for its model; None where there is none.
+
+    Raises:
+        ConfigError: The file is not there, does not parse, or holds a model without prices.
+    """
+    path = settings.price_file
+    if path is None:
+        return None
+    try:
+        rows = _own_table(path, path.stat().st_mtime_ns)
+    except OSError as error:
+        raise ConfigError(f"The price file {str(path)!r} cannot be read: {error.strerror or error}.") from None
+    found = rows.get(judge, rows.get(judge.partition("/")[2]))
+    return found if isinstance(found, dict) else None
+
+
 def entry(judge: str) -> Mapping[str, Any] | None:
     """The table's row for a judge's full name, or None. "openai/gpt-4o" finds "gpt-4o"."""
     rows = table()
@@ -73,8 +110,8 @@ def entry(judge: str) -> Mapping[str, Any] | None:
 def price_of(judge: str, settings: Settings, *, free: bool = False) -> Price | None:
     """The price of a judge by its full name, or None where nobody knows it.
 
-    The settings come first. With a `base_url`, the maker's list price says nothing about the
-    server that answers: then only the settings count.
+    The settings come first, then the user's price file, then litellm's table. With a `base_url`, the maker's list
+    price says nothing about the server that answers: then only the user's own prices count.
 
     Args:
         free: The judge runs in this process and costs no money.
@@ -84,9 +121,9 @@ def price_of(judge: str, settings: Settings, *, free: bool = False) -> Price | N
         return Price(input=own.input_usd_per_million / 1e6, output=own.output_usd_per_million / 1e6)
     if free:
         return Price(input=0.0, output=0.0)
-    if settings.provider(judge.partition("/")[0]).base_url:
-        return None
-    row = entry(judge)
+    row = own_entry(judge, settings)
+    if row is None and not settings.provider(judge.partition("/")[0]).base_url:
+        row = entry(judge)
     if row is None:
         return None
     needed = _number(row, "input_cost_per_token"), _number(row, "output_cost_per_token")
@@ -110,6 +147,11 @@ def context_of(judge: str, settings: Settings) -> int | None:
         return None
     value = row.get("max_input_tokens")
     return value if isinstance(value, int) and value > 0 else None
+
+
+def _has_price(row: Mapping[str, Any]) -> bool:
+    values = _number(row, "input_cost_per_token"), _number(row, "output_cost_per_token")
+    return all(value is not None and value >= 0 for value in values)
 
 
 def _number(row: Mapping[str, Any], name: str) -> float | None:
