@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from judge.errors import AmbiguousFormat, TraceError
-from judge.importers.dialects.classify import MARGIN, contested
+from judge.importers.dialects.classify import MARGIN, contested, tally
 from judge.importers.format import Format
 from judge.importers.mapping import Vocabulary
 from judge.importers.source import open_document
@@ -25,9 +25,11 @@ def detect(path: str | Path) -> tuple[Candidate, ...]:
 def rank(head: Head, words: Vocabulary) -> tuple[Candidate, ...]:
     """Claims on the first records of a file, best first."""
     claims: list[Candidate] = []
+    records = head.records if head.whole is None else (head.whole,)
+    found = tally(records, words.names, words.run)  # once for all formats of our own
     for name in names("importers"):
         importer: Importer = find("importers", name)
-        claim = importer.sniff(head, words) if isinstance(importer, Format) else importer.sniff(head)
+        claim = importer.claim(found) if isinstance(importer, Format) else importer.sniff(head)
         if claim is not None and claim.score > 0:
             claims.append(claim)
     return tuple(sorted(claims, key=lambda claim: -claim.score))

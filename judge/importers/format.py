@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.importers.assembly import Runs
-from judge.importers.dialects.classify import tally
+from judge.importers.dialects.classify import Claim, tally
 from judge.importers.mapping import Vocabulary
 from judge.protocols import Candidate, Head
 from judge.types.trajectory import Trajectory
@@ -35,7 +35,11 @@ class Format:
         """This format's claim on a file, or None. With a mapping, its names count too."""
         words = words or Vocabulary()
         records = head.records if head.whole is None else (head.whole,)
-        claim = tally(records, words.names, words.run).get(self.name)
+        return self.claim(tally(records, words.names, words.run))
+
+    def claim(self, found: Mapping[str, Claim]) -> Candidate | None:
+        """This format's part in the claims of all formats on a file."""
+        claim = found.get(self.name)
         return None if claim is None else Candidate(format=self.name, score=claim.score, evidence=claim.evidence)
 
     def read(
