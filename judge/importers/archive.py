@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -17,6 +19,17 @@ MAX_MEMBERS = 100_000
 MAX_RATIO = 1000
 """Highest ratio of unpacked to packed bytes of a member of more than `RATIO_FROM` bytes."""
 RATIO_FROM = 16 * 2**20
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    zstandard.ZstdError,
+    struct.error,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+    EOFError,
+    ValueError,
+)
 _LOCAL_HEADER = 30
 _BLOCK = 2**20
 
@@ -46,7 +59,7 @@ def read_archive(
                 yield name, _unpacked(archive, file, names[name], shown), head
             if not samples:
                 raise TraceError(f"{shown}: the zip archive holds no sample.", hint="Did the run break off?")
-    except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, zstandard.ZstdError, RuntimeError) as error:
+    except _DAMAGE as error:
         raise TraceError(f"{shown}: the zip archive cannot be read: {error}.") from None
 
 

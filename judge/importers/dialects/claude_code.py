@@ -165,7 +165,7 @@ class _Session:
         if message.get("role") == "assistant":
             self._models.setdefault(line.agent if line.sidechain else None, string(message.get("model")))
         for block in blocks:
-            if block.get("type") in anthropic_messages.CALL_BLOCKS and isinstance(block.get("id"), str):
+            if string(block.get("type")) in anthropic_messages.CALL_BLOCKS and isinstance(block.get("id"), str):
                 at = self._builder.find_call(block["id"], at)
                 self._calls[block["id"]] = at
         results = [block for block in blocks if block.get("type") == "tool_result"]

@@ -94,7 +94,7 @@ class _Rollout:
             left = {key: value for key, value in payload.items() if key != "message" and value is not None}
             summary = string(payload.get("message"))
             self._builder.add(ContextEdit, op="compaction", summary=summary, extra=left or None)
-        elif kind in ITEM_TYPES or "role" in record:  # rollouts of old have no envelope
+        elif (isinstance(kind, str) and kind in ITEM_TYPES) or "role" in record:  # rollouts of old have no envelope
             self._item(record)
         else:
             self._unknown(str(kind or "record"), record)

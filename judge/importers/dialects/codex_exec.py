@@ -39,7 +39,7 @@ class ExecReader:
         last: dict[tuple[int, str], dict[str, Any]] = {}
         turn = 0
         for record in records:
-            kind = record.get("type") if isinstance(record, dict) else None
+            kind = string(record.get("type")) if isinstance(record, dict) else None
             turn += kind == "turn.started"
             if kind in _ITEMS:
                 key = (turn, str(mapping(record.get("item")).get("id")))

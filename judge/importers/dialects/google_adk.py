@@ -37,13 +37,13 @@ def read(record: Any) -> Iterator[Log]:
                 yield _expected(case, f"eval_cases[{at}]")
         return
     builder = StepBuilder()
-    whole = {_get(e, "invocationId") for e in objects(record["events"]) if e.get("partial") is False}
+    whole = {string(_get(e, "invocationId")) for e in objects(record["events"]) if e.get("partial") is False}
     for event in record["events"]:
         if not isinstance(event, dict):
             index = builder.add(Event, name="record", data=event)
             builder.note("NOT_A_RECORD", f"an event is a {type(event).__name__}, not an object", index)
         elif event.get("partial") is True and (
-            _has_whole(record["events"], event) or _get(event, "invocationId") in whole
+            _has_whole(record["events"], event) or string(_get(event, "invocationId")) in whole
         ):
             continue  # a piece of what stands there whole
         else:

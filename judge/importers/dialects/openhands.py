@@ -49,7 +49,7 @@ class _Events:
     def __init__(self, events: Any) -> None:
         self._events = events
         self._builder = StepBuilder()
-        self._calls: dict[Any, int] = {}
+        self._calls: dict[str, int] = {}
         self._replies: set[str] = set()
         self._naive = False
         self._final: str | None = None
@@ -116,11 +116,11 @@ class _Events:
         left = {key: value for key, value in args.items() if key != "thought"}
         read_ = read_arguments(sent) if sent is not MISSING else read_arguments(left)
         common["extra"] = {**extra, "action": action, **({"args": left} if sent is not MISSING else {})}
-        self._calls[event.get("id")] = self._builder.call(name, read_, call_id=call_id, **common)
+        self._calls[str(event.get("id"))] = self._builder.call(name, read_, call_id=call_id, **common)
         state = args.get("confirmation_state")
         if state in ("awaiting_confirmation", "confirmed", "rejected"):
             named = {"awaiting_confirmation": "requested", "confirmed": "approved", "rejected": "denied"}[state]
-            self._builder.add(Approval, call_index=self._calls[event.get("id")], call_id=call_id, state=named)
+            self._builder.add(Approval, call_index=self._calls[str(event.get("id"))], call_id=call_id, state=named)
         if action == "finish":
             text = string(args.get("message")) or string(args.get("final_thought")) or thought or ""
             self._builder.add(Final, text=text)
@@ -129,7 +129,7 @@ class _Events:
     def _observation(self, event: dict[str, Any], kind: str) -> None:
         cause = event.get("cause")
         called = mapping(event.get("tool_call_metadata"))
-        target = self._calls.get(cause) if isinstance(cause, int) else None
+        target = self._calls.get(str(cause)) if isinstance(cause, int) else None
         if target is None and not called:
             self._builder.add(Event, name=kind, data=event)
             return

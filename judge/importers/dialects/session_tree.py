@@ -128,7 +128,7 @@ def _branches(lines: list[Line], by_uuid: dict[str | None, Line]) -> dict[str, i
     return found
 
 
-_TALK = frozenset({"user", "assistant"})
+_TALK = ("user", "assistant")
 
 
 def _ids(line: Line, kind: str, key: str) -> list[str]:

@@ -112,11 +112,15 @@ def _result(
     text = result_text(result, lost)
     step = home.get(result.call_index or 0)
     if step is None:
-        steps.append({"source": "system", "message": "", "observation": {"results": [{"content": text}]}})
+        steps.append({"source": "system", "message": "", "observation": {"results": [_content(result, text)]}})
         lost["places of results that answer no call"] += 1
         return
-    entry = {"source_call_id": names[result.call_index or 0], "content": text}
+    entry = {"source_call_id": names[result.call_index or 0], **_content(result, text)}
     step.setdefault("observation", {"results": []})["results"].append(entry)
+
+
+def _content(result: ToolResult, text: str) -> dict[str, Any]:
+    return {"content": text} if text or result.content else {}
 
 
 def _other(step: Step, steps: list[dict[str, Any]], lost: Counter[str]) -> None:
