@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from judge.importers.dialects import messages
 from judge.importers.dialects.openai_messages import result_content
 from judge.importers.dialects.payloads import Payload, read_payload
 from judge.importers.dialects.spans import Span, above, by_trace, decoded, ordered, seconds_of
+from judge.importers.draft_keys import Key, canonical, key_of
 from judge.importers.envelope import Envelope, read_tools
 from judge.importers.fields import MISSING, mapping
 from judge.importers.log import Log
@@ -22,14 +22,10 @@ from judge.types.trajectory import (
     Event,
     Message,
     Outcome,
-    Reasoning,
-    Text,
     Tool,
     ToolCall,
     ToolResult,
 )
-
-Key = tuple[str, ...]
 
 
 class _Asked(NamedTuple):
@@ -209,7 +205,7 @@ class _Trace:
         thought where it is the n-th with its id and there were n already. An agent's own repetition is output of
         a span of its own, and never left out.
         """
-        keys = [_key(draft) for draft in drafts]
+        keys = [key_of(draft) for draft in drafts]
         best: list[bool] = [False] * len(drafts)
         thread: list[Key] | None = None
         for candidate in self._threads:
@@ -242,7 +238,7 @@ class _Trace:
         for draft in drafts:
             index = self._builder.adopt(draft, places, **first)
             first = common
-            key = _key(draft)
+            key = key_of(draft)
             self._known[key] += 1
             if draft.kind is Message:
                 self._current.append(key)
@@ -252,7 +248,7 @@ class _Trace:
                 self._answers[draft.fields["call_id"]] = index
 
     def _asked(self, index: int, fields: dict[str, Any], agent: str | None) -> None:
-        arguments = _canonical(fields.get("arguments", fields.get("arguments_raw")))
+        arguments = canonical(fields.get("arguments", fields.get("arguments_raw")))
         self._open.append(_Asked(index, fields.get("call_id"), fields["name"], arguments, fields.get("turn"), agent))
 
     def _tool(self, span: Span) -> None:
@@ -265,12 +261,12 @@ class _Trace:
         value = decoded(span.result)
         message = value if isinstance(value, dict) and messages.is_message(value) and _is_result(value) else None
         call_id = span.call_id or _told_id(message)
-        canonical = _canonical(read.value if read.value is not None else read.raw)
-        asked, pairing = self._match(call_id, name, canonical, given is MISSING)
+        same = canonical(read.value if read.value is not None else read.raw)
+        asked, pairing = self._match(call_id, name, same, given is MISSING)
         if asked is None:
             index = self._builder.call(name, read, call_id=call_id, **_only(self._common(span)))
-            asked = _Asked(index, call_id, name, canonical, None, self._agent(span))
-            self._known[("call", call_id or "", name, canonical)] += 1
+            asked = _Asked(index, call_id, name, same, None, self._agent(span))
+            self._known[("call", call_id or "", name, same)] += 1
         else:
             self._open.remove(asked)
         self._result(span, message, value, asked, pairing)
@@ -359,30 +355,6 @@ def _drafts(payload: Payload, turn: str | None) -> list[Draft]:
     for message in payload.messages:
         messages.add_message(scratch, message, turn=turn)
     return list(scratch.drafts())
-
-
-def _key(draft: Draft) -> Key:
-    """What makes a step of one span's input the same as one that was written."""
-    fields = draft.fields
-    if draft.kind is Message:
-        return ("message", str(fields.get("role")), _words(fields.get("content", ())))
-    if draft.kind is Reasoning:
-        return ("reasoning", _words(fields.get("content", ())))
-    if draft.kind is ToolCall:
-        arguments = fields.get("arguments", fields.get("arguments_raw"))
-        return ("call", fields.get("call_id") or "", fields["name"], _canonical(arguments))
-    if draft.kind is ToolResult:
-        call_id = fields.get("call_id") or ""
-        return ("result", call_id, "" if call_id else draft.name or _words(fields.get("content", ())))
-    return (draft.kind.__name__, _canonical({name: str(value) for name, value in fields.items() if name != "turn"}))
-
-
-def _words(parts: Any) -> str:
-    return "\n".join(part.text if isinstance(part, Text) else part.model_dump_json() for part in parts)
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
 
 
 def _content(value: Any) -> tuple[Content, Any]:
