@@ -28,13 +28,14 @@ MACHINE = [
     "/" + "opt/pypi", "/" + "root/.", "pypi" + ".org", "python" + "hosted.org", "npmjs" + ".org", "npmjs" + ".com",
     "deb.debian" + ".org", "--extra-" + "index-url", "--find-" + "links", "--index-" + "url",
 ]  # fmt: skip
-OPTIONAL = {"xllamacpp", "cryptography", "opentelemetry", "pyarrow"}
+OPTIONAL = {"xllamacpp", "cryptography", "opentelemetry", "pyarrow", "fastapi", "starlette", "sqlalchemy", "uvicorn"}
 """Third-party modules that an extra brings, not the base install."""
 DISTRIBUTIONS = {
     "opentelemetry": "opentelemetry-sdk",
     "yaml": "pyyaml",
     "sklearn": "scikit-learn",
     "pydantic_core": "pydantic",
+    "starlette": "fastapi",
     "markupsafe": "jinja2",
 }
 """Where a module has another name than its distribution, or comes with one whose types it holds."""
@@ -145,10 +146,10 @@ def test_each_check_finds_a_file_that_breaks_it(tmp_path: Path) -> None:
 
 
 def test_the_base_install_does_not_count_on_an_extra(tmp_path: Path) -> None:
-    """uvicorn is a tool of the tests; the package itself may not import it."""
+    """playwright is a tool of the tests; the package itself may not import it."""
     bad = tmp_path / "bad.py"
-    bad.write_text("import uvicorn\nimport xllamacpp\n", encoding="utf-8")
-    assert undeclared([bad], project_table()) == ["bad.py: uvicorn"]
+    bad.write_text("import playwright\nimport xllamacpp\n", encoding="utf-8")
+    assert undeclared([bad], project_table()) == ["bad.py: playwright"]
 
 
 def test_version_control_lists_the_package() -> None:
