@@ -199,7 +199,8 @@ def trust(
     if not exact:
         nearest = min(own, key=lambda c: (len(differences(c.scope, spec, rubric)), -_time(c.issued_at).timestamp()))
         return Trust(state="out_of_scope", certificate=nearest.id, reasons=differences(nearest.scope, spec, rubric))
-    found = max(exact, key=lambda c: _time(c.issued_at))
+    # the newest counts; of two in one second, the one that does not trust
+    found = max(exact, key=lambda c: (_time(c.issued_at), c.decision != "certified"))
     revoked = [reason for r in revocations if r.certificate == found.id for reason in r.reasons]
     if revoked:
         return Trust(state="refused", certificate=found.id, reasons=tuple(revoked))

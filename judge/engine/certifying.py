@@ -27,12 +27,16 @@ from judge.types.certificate import CalibratedScore, Certificate, Scope
 from judge.types.comparison import Work
 from judge.types.record import Record, fingerprint
 from judge.types.rubric import BinaryScale, Rubric
+from judge.types.stop_rule import StopRule
 from judge.types.verdict import JudgeSpec, Vote, VoteRule
 from judge.voting import more_samples
 from judge.voting.rules import apply, chosen_rule
 
 SEED = 20261130
 """Seed of every draw in a calibration, so that two runs on the same files print the same intervals."""
+
+MAY_OPEN = ("human", "policy")
+"""Kinds of rater whose labels can open the gate at all; what a model or a metric says never can."""
 
 
 class Calibration(Record):
@@ -175,11 +179,13 @@ def _certify(
         criterion=criterion,
         more_labels=more_labels(report, measured, terms.profile, terms.claims),
     )
-    barred = sorted(set(report.label_kinds) - set(terms.kinds))
+    allowed = [kind for kind in terms.kinds if kind in MAY_OPEN]
+    barred = sorted(set(report.label_kinds) - set(allowed))
     if barred and claims.decision == "certified":
+        never = [kind for kind in barred if kind not in MAY_OPEN and kind != "unstated"]
         reason = (
-            f"Labels of kind {', '.join(barred)} do not open the gate; allowed are {', '.join(terms.kinds)}. "
-            "State who labelled, or allow the kind in set.yaml."
+            f"Labels of kind {', '.join(barred)} do not open the gate; allowed are {', '.join(allowed) or 'none'}. "
+            + ("No setting allows these." if never else "State who labelled, or allow the kind in set.yaml.")
         )
         claims = replace(claims, decision="undecided", reasons=(reason, *claims.reasons))
     uses = 1
@@ -233,12 +239,12 @@ def voter(rule: VoteRule, scale: Scales) -> Callable[[Sequence[float]], float | 
     return vote
 
 
-def panel_of(used: Rubric, samples: int | None) -> Panel:
+def panel_of(used: Rubric, samples: int | None, stop: StopRule | None = None) -> Panel:
     """How many of a run's samples the verdict takes; the further ones were drawn to see the wobble."""
 
     def size(values: Sequence[float | None]) -> int:
         votes: list[Vote] = []
-        while (wanted := more_samples({"": votes} if votes else {}, used, samples)) and len(votes) < len(values):
+        while (wanted := more_samples({"": votes} if votes else {}, used, samples, stop)) and len(votes) < len(values):
             for value in values[len(votes) : len(votes) + wanted]:
                 votes.append(Vote(status="unparsed" if value is None else "ok", score=value))
         return len(votes)
