@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WEIGHTS := smollm2-135m
 
-.PHONY: help demo test check fix bench reference setup schemas requirements
+.PHONY: help demo test check fix bench faults reference setup schemas requirements
 .DEFAULT_GOAL := help
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make fix           repair lint and format"
 	@echo "make bench         speed and memory, as ratios (BENCH_ARGS=--quick for a short run)"
 	@echo "make reference     run the reference systems and print their four tables"
+	@echo "make faults        make every fault that a batch survives happen, and print what was counted"
 	@echo "make schemas       write docs/schemas again from the types"
 	@echo "make requirements  pin requirements/*.txt again, with hashes"
 
@@ -51,6 +52,9 @@ bench: setup
 
 reference: setup
 	@$(BIN)/python scripts/reference.py
+
+faults: setup
+	@$(BIN)/python scripts/faults.py
 
 schemas: setup
 	$(BIN)/python scripts/write_schemas.py

@@ -33,13 +33,17 @@ class Received:
 
 @dataclass(frozen=True)
 class Scripted:
-    """One answer. `body` is sent as JSON unless it is text; `reset` drops the connection instead."""
+    """One answer. `body` is sent as JSON unless it is text; `reset` drops the connection instead.
+
+    `drip` is the seconds between one byte of the body and the next.
+    """
 
     status: int = 200
     body: Any = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
     reset: bool = False
+    drip: float = 0.0
 
 
 Answer = Scripted | Callable[[Received], Scripted]
@@ -187,4 +191,9 @@ class LoopbackServer:
             handler.send_header(name, value)
         handler.send_header("content-length", str(len(content)))
         handler.end_headers()
-        handler.wfile.write(content)
+        if scripted.drip:
+            for position in range(len(content)):
+                handler.wfile.write(content[position : position + 1])
+                time.sleep(scripted.drip)
+        else:
+            handler.wfile.write(content)

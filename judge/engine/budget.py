@@ -33,9 +33,10 @@ class Budget:
     """Money for one run, in US dollars. Amounts are added as decimals, so that 1.8 + .07 + .07 is 1.94.
 
     A call is admitted only when everything spent, everything reserved and its own estimate fit under
-    the cap together. Where a provider bills more than was estimated, every estimate of the run, the open ones
-    too, is raised by the largest such factor seen; and calls begin one, three, seven, … at a time, so that the
-    first bill is known before many calls are open. Bound to the event loop in which it first waits.
+    the cap together. Where a provider bills more than was estimated, every estimate of the run is raised by the
+    largest such factor seen, the open ones and those whose bill was never told too; and calls begin one, three,
+    seven, … at a time, so that the first bill is known before many calls are open. Bound to the event loop in
+    which it first waits.
     """
 
     def __init__(self, cap: float | None, *, spent: float = 0.0, ledger: Ledger | None = None) -> None:
@@ -48,6 +49,7 @@ class Budget:
         self._cap = None if cap is None else exact(cap)
         self._ledger = ledger
         self._spent = exact(spent)
+        self._untold = exact(0.0)
         self._reserved = exact(0.0)
         self._factor = exact(1.0)
         self._open = 0
@@ -56,13 +58,17 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """Settled spend."""
-        return float(self._spent)
+        """Settled spend; bills that were not told count with their estimate."""
+        return float(self._settled_usd)
+
+    @property
+    def _settled_usd(self) -> Fraction:
+        return self._spent + self._untold * self._factor
 
     @property
     def committed(self) -> float:
         """Settled spend and open reservations together."""
-        return float(self._spent + self._reserved * self._factor)
+        return float(self._settled_usd + self._reserved * self._factor)
 
     @property
     def factor(self) -> float:
@@ -73,11 +79,12 @@ class Budget:
         """Whether `estimate` fits under the cap beside what is spent and reserved. Reserves nothing."""
         if self._cap is None:
             return True
-        return self._spent + (self._reserved + exact(estimate)) * self._factor <= self._cap
+        return self._settled_usd + (self._reserved + exact(estimate)) * self._factor <= self._cap
 
     def wrapping_up(self) -> bool:
         """Whether so much of the cap is committed that only whole trajectories may begin."""
-        return self._cap is not None and self._spent + self._reserved * self._factor >= WRAP_UP * self._cap
+        used = self._settled_usd + self._reserved * self._factor
+        return self._cap is not None and used >= WRAP_UP * self._cap
 
     def admit(self, estimate: float) -> bool:
         """Reserves `estimate` if it fits under the cap; says whether it did. One step, no race."""
@@ -110,19 +117,21 @@ class Budget:
             return BudgetReached(f"Budget reached: {self._ledger.full()}, and the next call may cost ${estimate:.4f}.",
                                  hint=hint)  # fmt: skip
         return BudgetReached(
-            f"Budget reached: ${float(self._spent):.4f} of ${float(self._cap or 0):.4f} is spent, and the next "
+            f"Budget reached: ${self.spent:.4f} of ${float(self._cap or 0):.4f} is spent, and the next "
             f"call may cost ${estimate * self.factor:.4f}.",
             hint="Raise max_usd to go on; what is done is kept.",
         )
 
     def settle(self, estimate: float, cost: float | None) -> None:
-        """Turns a reservation into spend. An unknown cost counts as the whole estimate."""
-        paid = estimate if cost is None else cost
-        self._spent += exact(paid)
+        """Turns a reservation into spend. An unknown cost counts as the whole estimate, raised like the others."""
         self._settled += 1
-        if estimate > 0:
-            self._factor = max(self._factor, exact(paid) / exact(estimate))
-        self._free(estimate, paid)
+        if cost is None:
+            self._untold += exact(estimate)
+        else:
+            self._spent += exact(cost)
+            if estimate > 0:
+                self._factor = max(self._factor, exact(cost) / exact(estimate))
+        self._free(estimate, estimate * self.factor if cost is None else cost)
 
     def release(self, estimate: float) -> None:
         """Gives a reservation back: the call did not happen, or cost nothing."""

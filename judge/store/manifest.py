@@ -167,7 +167,7 @@ def read_manifest(folder: Path) -> Manifest:
     except OSError as error:
         raise UsageError(f"The run in {str(folder)!r} cannot be read: {error.strerror or error}.") from None
     except (ValueError, ValidationError) as error:
-        first = str(error).split("\n")[0]
+        first = " ".join(str(error).split("\n")[:3])
         raise UsageError(f"The manifest of {str(folder)!r} does not fit judge.run/1: {first}.") from None
 
 

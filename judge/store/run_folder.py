@@ -181,7 +181,7 @@ class RunFolder:
                 self._open()
             written = 0
             while written < len(line):
-                written += os.write(self._file, line[written:])
+                written += write_some(self._file, line[written:])
         except OSError as error:
             with contextlib.suppress(OSError):
                 if self._file >= 0:
@@ -281,6 +281,10 @@ class RunFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+write_some = os.write
+"""How bytes reach the results file; may write fewer than given."""
 
 
 def cannot_write(path: Path, error: OSError) -> UsageError:
