@@ -21,7 +21,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 """Parts of the package, top layer first. A part may import from the layers below its own and from itself."""
 
 SIBLINGS = {("cli", "server"), ("report", "engine"), ("report", "store"), ("engine", "store")}
-"""The only imports within one layer: the command starts the server, a report shows what engine and store return, the engine writes to the store."""
+"""The only imports within one layer: a command starts the server, a report shows what engine and store return, the
+engine writes to the store."""
 
 ASYNC_PARTS = {"providers", "engine", "server", "protocols"}
 """Protocols only declares what providers and executors implement."""
