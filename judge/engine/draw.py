@@ -108,7 +108,7 @@ async def draw(
         if _answers(sample) >= _answers(best) and reply is not None:
             best = sample
     if reply is not None and sample.answered:
-        connection.keep(base, reply)
+        connection.keep(base, reply.model_copy(update={"attempts": spent.requests}))
     return _with_totals(best, spent, setup)
 
 

@@ -127,7 +127,7 @@ class Connection:
             reply = Reply.model_validate_json(text)
         except ValidationError:
             return None
-        return reply.model_copy(update={"cached": True, "attempts": 0})
+        return reply.model_copy(update={"cached": True})
 
     def keep(self, request: Request, reply: Reply) -> None:
         """Put a reply into the cache. Only for replies that parsed to a valid vote: the caller knows."""

@@ -29,7 +29,8 @@ def bounded(schema: Any, *, text: int, items: int, last_step: int, quotes: bool)
         text: Longest string in characters, where the schema names none.
         items: Longest list.
         last_step: Highest step that may be cited; integers without a range lie in [1, last_step].
-        quotes: Whether quotes may be given; otherwise every ``quote`` is the empty text.
+        quotes: Whether quotes may be given; otherwise every ``quote`` is the empty text, and a ``reason`` begins with
+            a word and holds plain characters only, for the smallest models answer with a number there.
     """
     if isinstance(schema, list):
         return [bounded(each, text=text, items=items, last_step=last_step, quotes=quotes) for each in schema]
@@ -50,6 +51,9 @@ def bounded(schema: Any, *, text: int, items: int, last_step: int, quotes: bool)
     properties = out.get("properties")
     if isinstance(properties, dict) and "quote" in properties and not quotes:
         out["properties"] = {**properties, "quote": {"type": "string", "enum": [""]}}
+    elif isinstance(properties, dict) and "reason" in properties and not quotes:
+        wordy = f"^[A-Z][a-z]+ [a-zA-Z0-9 ,.;:()-]{{10,{max(10, text - 20)}}}$"
+        out["properties"] = {**properties, "reason": {"type": "string", "pattern": wordy}}
     return out
 
 
