@@ -20,6 +20,7 @@ from pydantic import Field, SecretStr, ValidationError, model_validator
 
 from judge.errors import ConfigError
 from judge.types.record import Record
+from judge.types.stop_rule import StopRule
 from judge.types.verdict import VoteRule
 
 DEFAULT_LOCAL_JUDGE = "local/smollm2-135m"
@@ -70,6 +71,7 @@ class Settings(Record):
     Attributes:
         judge: Name of the judge, or None for the default (see `default_judge`).
         samples: Votes for one verdict, or None for the default of the scale.
+        stop: Draw votes one by one until the outcome is decided; `samples` overrules it.
         retries: Tries after the first for a sample whose reply is unusable.
         http_retries: Tries after the first for one HTTP request that may succeed later.
         max_wait_s: Longest wait that is obeyed when a server asks for one; more is an error that states it.
@@ -86,6 +88,7 @@ class Settings(Record):
     judge: str | None = None
     rubric: str = "process"
     samples: int | None = Field(default=None, ge=1, le=101)
+    stop: StopRule | None = None
     vote: VoteRule = "auto"
     temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, gt=0, le=1)

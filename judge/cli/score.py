@@ -9,7 +9,7 @@ import typer
 
 from judge.cli import options
 from judge.cli.output import emit, note, say
-from judge.errors import BudgetReached, TerminalError, TrustRequired
+from judge.errors import BudgetReached, TerminalError, TrustRequired, UsageError
 
 if TYPE_CHECKING:
     from judge.config import Settings
@@ -22,6 +22,18 @@ def score(
     rubric: Annotated[str | None, typer.Option("--rubric", "-r", help="Name of a shipped rubric, or a path.")] = None,
     judge: options.Judge = None,
     samples: Annotated[int | None, typer.Option("--samples", "-n", min=1, help="Votes for one verdict.")] = None,
+    stop_risk: Annotated[
+        float | None,
+        typer.Option(
+            "--stop-risk",
+            min=0.0,
+            max=0.49,
+            help="Draw votes one by one, until more would change the verdict with at most this chance; 0 for none.",
+        ),
+    ] = None,
+    max_samples: Annotated[
+        int | None, typer.Option("--max-samples", min=1, help="Most votes with --stop-risk; odd, 5 by default.")
+    ] = None,
     vote: Annotated[
         str | None, typer.Option("--vote", help="auto, median, mean, majority, trimmed_mean or expected.")
     ] = None,
@@ -79,6 +91,7 @@ def score(
             "judge": judge,
             "rubric": rubric,
             "samples": samples,
+            "stop": _stop(stop_risk, max_samples, samples),
             "vote": vote,
             "temperature": temperature,
             "top_p": top_p,
@@ -104,6 +117,19 @@ def score(
         _preview(runs, settings, extra, show_prompt=show_prompt, as_json=as_json)
         return
     _judge(runs, settings, extra, require_trust=require_trust, out=out, as_json=as_json)
+
+
+def _stop(risk: float | None, most: int | None, samples: int | None) -> dict[str, float | int] | None:
+    """The stop rule that the options ask for, or None."""
+    if risk is None and most is None:
+        return None
+    if risk is None or samples is not None:
+        found = "--max-samples without --stop-risk" if risk is None else "--samples beside --stop-risk"
+        raise UsageError(f"Found {found}.", hint="Give --stop-risk with or without --max-samples, or --samples alone.")
+    rule: dict[str, float | int] = {"risk": risk}
+    if most is not None:
+        rule |= {"most": most, "least": min(2, most)}
+    return rule
 
 
 def _judge(

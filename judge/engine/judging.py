@@ -104,7 +104,7 @@ class Judging:
     def recall(self, case: Case) -> Verdict | None:
         """The verdict when the cache holds every sample it takes, else None. Waits for nothing."""
         setup = self.setup
-        while wanted := more_samples(case.votes, setup.rubric, setup.samples):
+        while wanted := more_samples(case.votes, setup.rubric, setup.samples, setup.stop):
             first = len(case.samples)
             found = [self._recall(case, index) for index in range(first, first + wanted)]
             for sample in found:
@@ -122,7 +122,7 @@ class Judging:
             TerminalError, BudgetReached: The run has to stop; replies so far are in the cache.
         """
         setup = self.setup
-        while wanted := more_samples(case.votes, setup.rubric, setup.samples):
+        while wanted := more_samples(case.votes, setup.rubric, setup.samples, setup.stop):
             first = len(case.samples)
             if wanted == 1:
                 case.add(await self._sample(case, first))

@@ -13,6 +13,7 @@ from judge.prompt import PARSER_VERSION, VIEW_VERSION, template_version
 from judge.types.record import fingerprint
 from judge.types.request import Sampling
 from judge.types.rubric import BinaryScale, Rubric
+from judge.types.stop_rule import StopRule
 from judge.types.trajectory import Usage
 from judge.types.verdict import JudgeSpec, VoteRule
 from judge.voting import even_label_vote
@@ -24,6 +25,7 @@ class Setup:
 
     Attributes:
         samples: Votes for one verdict; None for the default of the scale.
+        stop: When a verdict has votes enough; None for a number of votes that is fixed or follows the scale.
         retries: Tries after the first for a sample whose reply is unusable.
         policy: Policy text for rubrics that need one.
         max_usd: Spend cap of the run in US dollars, or None; max_usd_per_item of one trajectory, max_usd_per_day
@@ -50,6 +52,7 @@ class Setup:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     max_usd_per_item: float | None = None
     max_usd_per_day: float | None = None
+    stop: StopRule | None = None
 
     @property
     def capped(self) -> bool:
@@ -61,6 +64,8 @@ class Setup:
         """Fewest and most samples that one verdict takes."""
         if self.samples is not None:
             return self.samples, self.samples
+        if self.stop is not None:
+            return self.stop.least, self.stop.most
         if all(isinstance(criterion.scale, BinaryScale) for criterion in self.rubric.criteria):
             return 1, 1
         return 2, 3
@@ -105,6 +110,7 @@ def make_setup(
         reasoning_effort=settings.reasoning_effort,
         logprobs=settings.logprobs or settings.vote == "expected",
     )
+    stop = settings.stop if settings.samples is None else None
     spec = JudgeSpec(
         name=connection.name,
         provider=connection.provider,
@@ -113,6 +119,7 @@ def make_setup(
         sampling=sampling,
         samples=settings.samples,
         vote=settings.vote,
+        stop=stop,
         view=VIEW_VERSION,
         template=template_version(rubric),
         parser=PARSER_VERSION,
@@ -135,6 +142,7 @@ def make_setup(
         shared=settings.cache,
         standing=standing_of(spec, rubric, settings.certificates, now or datetime.now(UTC)),
         secrets=settings.secrets(),
+        stop=stop,
     )
 
 

@@ -10,6 +10,7 @@ from judge.types.record import Record
 from judge.types.reference import ReferenceStatus
 from judge.types.request import Sampling
 from judge.types.rubric import Scale
+from judge.types.stop_rule import StopRule
 from judge.types.trajectory import Usage
 
 VoteStatus = Literal[
@@ -41,6 +42,7 @@ class JudgeSpec(Record):
         host: Host that a `base_url` points at, or None for the provider's own. No path, no user, no key.
         samples: Votes for one verdict; None for the default of the scale
             (one for binary; two and a third if they differ for ordinal).
+        stop: Votes are drawn until the outcome is decided; None for a fixed number.
         view, template, parser: sha256 or version of what turns a trajectory into a prompt and a reply into votes.
     """
 
@@ -51,6 +53,7 @@ class JudgeSpec(Record):
     sampling: Sampling = Sampling()
     samples: int | None = Field(default=None, ge=1)
     vote: VoteRule = "auto"
+    stop: StopRule | None = None
     view: str = ""
     template: str = ""
     parser: str = ""

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from judge.types.rubric import BinaryScale, Rubric
+from judge.types.stop_rule import StopRule
 from judge.types.verdict import Vote
+from judge.voting.sequential import more_by_rule
 
 
-def more_samples(votes: Mapping[str, Sequence[Vote]], rubric: Rubric, samples: int | None = None) -> int:
+def more_samples(
+    votes: Mapping[str, Sequence[Vote]], rubric: Rubric, samples: int | None = None, stop: StopRule | None = None
+) -> int:
     """How many more samples are wanted now; 0 to stop.
 
-    With `samples` given: that many in all. Else by the scales of the rubric: one sample where every
-    criterion is binary; where one is not, two, and a third if they differ on any criterion. Two that
-    agree fix the median of three, so the third would change nothing. Two failed votes are not
+    With `samples` given: that many in all. Else with `stop`: until the outcome is decided. Else by the scales of the
+    rubric: one sample where every criterion is binary; where one is not, two, and a third if they differ on any
+    criterion. Two that agree fix the median of three, so the third would change nothing. Two failed votes are not
     asked a third time: one valid vote of three is no quorum.
 
     Args:
@@ -25,6 +29,8 @@ def more_samples(votes: Mapping[str, Sequence[Vote]], rubric: Rubric, samples: i
     drawn = max((len(given) for given in votes.values()), default=0)
     if samples is not None:
         return max(0, samples - drawn)
+    if stop is not None:
+        return more_by_rule(votes, rubric, stop)
     if all(isinstance(criterion.scale, BinaryScale) for criterion in rubric.criteria):
         return 1 if drawn == 0 else 0
     if drawn < 2:
