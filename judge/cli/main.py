@@ -34,6 +34,7 @@ from judge.cli import (
     rubrics,
     runs,
     score,
+    serve,
     sets,
     show,
 )
@@ -80,6 +81,7 @@ app.command("replay")(replay.replay)
 app.command("check")(check.check)
 app.command("convert")(convert.convert)
 app.command("show")(show.show)
+app.command("serve")(serve.serve)
 app.add_typer(rubrics.app, name="rubrics")
 app.add_typer(policies.app, name="policies")
 app.add_typer(sets.app, name="sets")

@@ -1,0 +1,115 @@
+"""`judge serve`: the HTTP API and the labelling pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judge.cli import options
+from judge.cli.output import emit, note, say, table
+from judge.errors import MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from judge.server.service import Deployment
+
+
+def serve(
+    host: Annotated[str, typer.Option("--host", help="Address to listen on; any but loopback needs a key.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port to listen on.")] = 8000,
+    data: Annotated[str, typer.Option("--data", help="Folder of the database and the batches.")] = ".judge/service",
+    database: Annotated[
+        str | None, typer.Option("--database", help="postgresql://USER@HOST/NAME or sqlite:///PATH.")
+    ] = None,
+    judge: Annotated[
+        list[str] | None, typer.Option("--judge", "-j", help="A judge on offer; again for more, the first is default.")
+    ] = None,
+    rubric: Annotated[list[str] | None, typer.Option("--rubric", "-r", help="File of a rubric of your own.")] = None,
+    require_trust: Annotated[
+        bool, typer.Option("--require-trust", help="Refuse every judge without a valid certificate.")
+    ] = False,
+    certificates: Annotated[str | None, typer.Option("--certificates", help="Folder of certificates.")] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option("--allow-host", help="Host name that requests may be addressed to.")
+    ] = None,
+    new_key: Annotated[str | None, typer.Option("--new-key", help="Make an API key of this name and stop.")] = None,
+    role: Annotated[str, typer.Option("--role", help="Role of the new key: score, label or admin.")] = "score",
+    revoke_key: Annotated[str | None, typer.Option("--revoke-key", help="Revoke a key by name and stop.")] = None,
+    list_keys: Annotated[bool, typer.Option("--list-keys", help="List the keys and stop.")] = False,
+    base_url: options.BaseUrl = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Serve the HTTP API and the labelling pages; also makes, lists and revokes its API keys."""
+    try:
+        import uvicorn
+
+        from judge.server.app import create_app
+        from judge.server.service import Deployment, open_service
+        from judge.store.database import open_database, sqlite_url
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] == "judge":
+            raise
+        raise MissingExtra(f"{error.name} is not installed.", hint='Install "trajudge[serve]".') from None
+    from judge.config import load_settings
+
+    folder = Path(data)
+    settings = load_settings({
+        "judge": judge[0] if judge else None, "certificates": certificates, "base_url": base_url,
+    })  # fmt: skip
+    if new_key is not None or revoke_key is not None or list_keys:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _keys(open_database(database or sqlite_url(folder / "service.sqlite")), new_key, role, revoke_key, as_json)
+        return
+    deployment = Deployment(
+        settings=settings,
+        data=folder,
+        database=database,
+        host=host,
+        port=port,
+        judges=tuple(judge or ()),
+        rubrics=tuple(Path(path) for path in rubric or ()),
+        require_trust=require_trust,
+        hosts=tuple(allow_host or ()),
+    )
+    app = create_app(open_service(deployment))
+    _say_where(deployment, as_json)
+    uvicorn.run(app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False)
+
+
+def _keys(engine: Engine, new: str | None, role: str, revoked: str | None, as_json: bool) -> None:
+    from judge.store.access_keys import add_key, list_keys, revoke_key
+
+    if new is not None and revoked is not None:
+        raise UsageError("Give one of --new-key and --revoke-key.")
+    if new is not None:
+        text = add_key(engine, new, role)
+        if as_json:
+            emit({"name": new, "role": role, "key": text})
+        else:
+            note("This is shown once; only its hash is stored.")
+            say(text)
+        return
+    if revoked is not None:
+        revoke_key(engine, revoked)
+    rows = list_keys(engine)
+    if as_json:
+        emit({"keys": rows})
+        return
+    cells = [[str(row["name"]), str(row["role"]), str(row["created_at"]), row["revoked_at"] or ""] for row in rows]
+    say(table(cells, header=["name", "role", "made", "revoked"]) if rows else "none")
+
+
+def _say_where(deployment: Deployment, as_json: bool) -> None:
+    shown = f"[{deployment.host}]" if ":" in deployment.host else deployment.host
+    url = f"http://{shown}:{deployment.port}"
+    if as_json:
+        emit({"url": url, "data": str(deployment.data)})
+        return
+    note(f"API: {url}/openapi.json   labelling: {url}/label")
+    if deployment.on_loopback:
+        note("Without a key, whoever can use this machine is admin; `judge serve --new-key NAME` closes it.")

@@ -1,0 +1,70 @@
+"""What the service counts, in the text format of Prometheus. No name of a caller or trajectory is in it."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""Upper bounds of the latency buckets, in seconds."""
+
+HELP = {
+    "judge_requests_total": ("counter", "HTTP requests by route and status."),
+    "judge_verdicts_total": ("counter", "Verdicts by status."),
+    "judge_calls_total": ("counter", "Judge calls made for requests."),
+    "judge_cost_usd_total": ("counter", "Known cost of these calls in US dollars."),
+    "judge_labels_total": ("counter", "Labels saved."),
+    "judge_access_failures_total": ("counter", "Requests with a wrong key or without one."),
+    "judge_requests_in_flight": ("gauge", "HTTP requests under way."),
+}
+
+
+class Counters:
+    """Sums since the process began. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[str, dict[tuple[tuple[str, str], ...], float]] = {name: {} for name in HELP}
+        self._seconds: dict[str, list[float]] = defaultdict(lambda: [0.0] * (len(BUCKETS) + 2))
+
+    def add(self, name: str, amount: float = 1, **labels: str) -> None:
+        """Adds to one sum of `HELP`."""
+        key = tuple(sorted(labels.items()))
+        with self._lock:
+            values = self._values[name]
+            values[key] = values.get(key, 0) + amount
+
+    def observe(self, route: str, seconds: float) -> None:
+        """Counts one request's duration."""
+        with self._lock:
+            row = self._seconds[route]
+            for place, bound in enumerate(BUCKETS):
+                row[place] += seconds <= bound
+            row[-2] += 1
+            row[-1] += seconds
+
+    def text(self) -> str:
+        """Everything, in the text format version 0.0.4."""
+        out: list[str] = []
+        with self._lock:
+            for name, (kind, words) in HELP.items():
+                out += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
+                values = self._values[name] or {(): 0.0}
+                out += [f"{name}{_labels(key)} {value:g}" for key, value in sorted(values.items())]
+            name = "judge_request_seconds"
+            out += [f"# HELP {name} Duration of HTTP requests.", f"# TYPE {name} histogram"]
+            for route, row in sorted(self._seconds.items()):
+                label = ("route", route)
+                for place, bound in enumerate(BUCKETS):
+                    out.append(f"{name}_bucket{_labels((label, ('le', f'{bound:g}')))} {row[place]:g}")
+                out.append(f"{name}_bucket{_labels((label, ('le', '+Inf')))} {row[-2]:g}")
+                out.append(f"{name}_count{_labels((label,))} {row[-2]:g}")
+                out.append(f"{name}_sum{_labels((label,))} {row[-1]:g}")
+        return "\n".join(out) + "\n"
+
+
+def _labels(pairs: tuple[tuple[str, str], ...]) -> str:
+    if not pairs:
+        return ""
+    escaped = [(name, value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")) for name, value in pairs]
+    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped) + "}"

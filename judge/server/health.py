@@ -1,0 +1,33 @@
+"""/healthz, /readyz and /metrics: for probes and for Prometheus, without a key, without a name in them."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from judge.server.access import ServiceHere
+from judge.server.problems import SOON, Problem
+from judge.store.database import is_ready
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/healthz", summary="The process lives")
+async def healthz() -> dict[str, str]:
+    """Answers at once, also while judge calls run."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz", summary="Requests can be served", responses={503: {}})
+async def readyz(service: ServiceHere) -> dict[str, str]:
+    """Whether the database answers; 503 with Retry-After where not."""
+    if not await run_in_threadpool(is_ready, service.engine):
+        raise Problem(503, "not_ready", "The database does not answer.", retry_after=SOON)
+    return {"status": "ready"}
+
+
+@router.get("/metrics", summary="Counts for Prometheus", response_class=Response)
+async def counters(service: ServiceHere) -> Response:
+    """Requests, verdicts, calls and known cost since the process began."""
+    return Response(service.counters.text(), media_type="text/plain; version=0.0.4")

@@ -1,0 +1,151 @@
+"""What a running service holds: settings, database, opened judges, counters."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from judge.config import Settings
+from judge.engine.connection import Connection
+from judge.engine.facade import open_judge
+from judge.errors import ConfigError
+from judge.prompt import load_rubric, rubric_names
+from judge.registry import unknown
+from judge.server.counters import Counters
+from judge.server.failures import FailureLimit
+from judge.server.guard import LOOPBACK
+from judge.store.access_keys import has_keys
+from judge.store.database import open_database, sqlite_url
+from judge.store.jobs import Jobs, KeptAnswers
+from judge.store.label_queue import LabelQueues
+from judge.types.rubric import Rubric
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """What whoever runs the service decides; no request can change it.
+
+    Attributes:
+        data: Folder of the database (unless `database` names another) and of the batches.
+        database: URL, or None for SQLite in `data`.
+        judges: Names that a request may ask for; the first is the default. Empty for the configured one alone.
+        rubrics: Files of own rubrics beside the shipped ones.
+        require_trust: Refuse every judge without a valid certificate, whatever a request says.
+        hosts: Names that requests may be addressed to, beside the loopback ones.
+        max_body: Bytes of one request. max_steps: of one trajectory. max_items: trajectories of one score request.
+        max_batch: Trajectories of one batch or queue.
+        session_hours: How long a page session lasts.
+    """
+
+    settings: Settings
+    data: Path
+    database: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 8000
+    judges: tuple[str, ...] = ()
+    rubrics: tuple[Path, ...] = ()
+    require_trust: bool = False
+    hosts: tuple[str, ...] = ()
+    max_body: int = 32 * 1024 * 1024
+    max_steps: int = 5_000
+    max_items: int = 256
+    max_batch: int = 10_000
+    session_hours: float = 12.0
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether only this machine can reach the service."""
+        return self.host in LOOPBACK
+
+
+@dataclass
+class Service:
+    """The resources of one running service."""
+
+    deployment: Deployment
+    engine: Engine
+    rubrics: dict[str, Rubric]
+    counters: Counters = field(default_factory=Counters)
+    failures: FailureLimit = field(default_factory=FailureLimit)
+    _judges: dict[str, Connection] = field(default_factory=dict)
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    def __post_init__(self) -> None:
+        self.queues = LabelQueues(self.engine)
+        self.jobs = Jobs(self.engine)
+        self.kept = KeptAnswers(self.engine)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests need no key: on loopback, as long as none was made."""
+        return self.deployment.on_loopback and not has_keys(self.engine)
+
+    def judge_name(self, asked: str | None) -> str:
+        """The judge that a request gets.
+
+        Raises:
+            UnknownName: It is not one that this service offers.
+        """
+        offered = self.judge_names()
+        if asked is None:
+            return offered[0]
+        if asked not in offered:
+            raise unknown("judge offered here", asked[:200], offered)
+        return asked
+
+    def judge_names(self) -> tuple[str, ...]:
+        """The judges that a request may name, the default first."""
+        return self.deployment.judges or (self.deployment.settings.default_judge,)
+
+    def rubric(self, asked: str | None) -> Rubric:
+        """The rubric that a request gets; a path is never opened.
+
+        Raises:
+            UnknownName: There is none of that name.
+        """
+        name = asked or self.deployment.settings.rubric
+        if name not in self.rubrics:
+            raise unknown("rubric", name[:200], self.rubrics)
+        return self.rubrics[name]
+
+    async def judge(self, name: str) -> Connection:
+        """The judge, opened once for all requests."""
+        if name not in self._judges:
+            opened = await self._stack.enter_async_context(open_judge(name, self.deployment.settings))
+            if name in self._judges:  # another request was quicker; this one is closed with the rest
+                return self._judges[name]
+            self._judges[name] = opened
+        return self._judges[name]
+
+    async def close(self) -> None:
+        """Closes judges and database."""
+        await self._stack.aclose()
+        self._judges.clear()
+        self.engine.dispose()
+
+
+def open_service(deployment: Deployment) -> Service:
+    """Opens the database, loads the rubrics and checks what would only show with the first request.
+
+    Raises:
+        ConfigError: The database cannot be opened, or the service would be public without a key.
+        RubricError: A rubric does not load.
+    """
+    deployment.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    engine = open_database(deployment.database or sqlite_url(deployment.data / "service.sqlite"))
+    if not deployment.on_loopback and not has_keys(engine):
+        engine.dispose()
+        raise ConfigError(
+            f"The service would listen on {deployment.host!r} for everyone, and no API key exists.",
+            hint="Make one first: judge serve --new-key NAME --role admin; or leave out --host.",
+        )
+    rubrics = {name: load_rubric(name) for name in rubric_names()}
+    own = [load_rubric(path) for path in deployment.rubrics]
+    settings_rubric = deployment.settings.rubric
+    if settings_rubric not in rubrics:
+        own.append(load_rubric(settings_rubric))
+        rubrics[settings_rubric] = own[-1]
+    return Service(deployment, engine, rubrics | {rubric.id: rubric for rubric in own})
