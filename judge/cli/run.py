@@ -57,6 +57,7 @@ def run(
     as_json: options.AsJson = False,
 ) -> None:
     """Check every attempt at every case of a suite: pass rate, pass^k, pass@k, path agreement, cost."""
+    from contextlib import ExitStack
     from pathlib import Path
     from tempfile import TemporaryDirectory
 
@@ -69,6 +70,7 @@ def run(
     if split not in ("dev", "holdout", "all"):
         raise UsageError(f"--split is {split!r}; dev, holdout or all was expected.")
     made = load_suite(suite)
+    grader = _grader(judge, Path(suite).parent)
     chosen = SuiteRun(
         suite=made,
         folder=Path(suite).parent,
@@ -76,9 +78,11 @@ def run(
         attempts=attempts,
         max_usd=max_usd,
         allow_commands=allow_commands,
-        grader=_grader(judge, Path(suite).parent),
+        grader=grader,
     )
-    with TemporaryDirectory(prefix="judge-run-") as spare:
+    with TemporaryDirectory(prefix="judge-run-") as spare, ExitStack() as stack:
+        if grader is not None:
+            stack.callback(grader.close)
         folder = _new_folder(out) if out else Path(spare)
         if agent is not None:
             result = _run_agent(chosen, agent, folder)
@@ -189,7 +193,7 @@ def _write_labels(path: str, result: SuiteResult) -> None:
 
 
 def _exit(result: SuiteResult, min_pass: float) -> None:
-    """5 where the budget kept cases from starting, 1 where too little passed or something was not measured."""
+    """5 where the budget kept cases from starting, 1 where too little passed, 3 where something was not measured."""
     summary = result.summary
     if summary.not_run:
         raise BudgetReached(
@@ -197,6 +201,8 @@ def _exit(result: SuiteResult, min_pass: float) -> None:
             hint="Raise --max-usd or the suite's max_usd to run the rest.",
         )
     rate = summary.pass_rate.value
-    missing = [case.id for case in result.cases if case.status in ("not_run", "unmeasured")]
-    if rate is None or rate < min_pass - 1e-12 or missing or summary.unmeasured:
+    if rate is not None and rate < min_pass - 1e-12:
         raise typer.Exit(1)
+    if rate is None or summary.unmeasured or any(case.status == "not_run" for case in result.cases):
+        note("Undecided: not every case was measured.")
+        raise typer.Exit(3)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.engine.user_code import find_attribute
+from judge.errors import UsageError
 from judge.types.suite import AgentTask
 from judge.types.trajectory import Trajectory
 
@@ -23,7 +24,11 @@ def main() -> int:
     sys.path[:0] = [path for path in given["paths"] if path not in sys.path]
     answer = Path(given["answer"])
     try:
-        agent = find_attribute(given["agent"], what="agent")
+        try:
+            agent = find_attribute(given["agent"], what="agent")
+        except UsageError as error:
+            answer.write_text(json.dumps({"no_agent": [error.message, error.hint]}), encoding="utf-8")
+            return 2
         made = agent(AgentTask.from_json(given["task"]))
         body: Any = made.to_json() if isinstance(made, Trajectory) else made
         answer.write_text(json.dumps({"trajectory": body}), encoding="utf-8")

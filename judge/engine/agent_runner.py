@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from judge.errors import UsageError
 from judge.types.trajectory import Trajectory
 
 _TAIL = 2000
@@ -42,12 +43,15 @@ class AgentRun:
 def run_agent(
     agent: str, *, case: str, task: str, attempt: int, fixture: Path | None, left: Path, seconds: float
 ) -> AgentRun:
-    """One attempt. What fails is a status and never an exception.
+    """One attempt. What the agent does wrong is a status and never an exception.
 
     Args:
         agent: "module:function"; it takes an `AgentTask` and returns a `Trajectory` or its JSON.
         fixture: Copied to `left`, which must not exist yet.
         seconds: After so long the process and all its children are ended.
+
+    Raises:
+        UsageError: There is no such agent. A name that is wrong is no agent that failed.
     """
     left.parent.mkdir(parents=True, exist_ok=True)
     if fixture is None:
@@ -103,6 +107,8 @@ def _read(answer: Path, case: str, attempt: int, left: Path, took: float, code: 
     except (OSError, ValueError):
         last = said.splitlines()[-1] if said else "nothing"
         return AgentRun("crashed", left, took, reason=f"its process ended with {code} and said {last!r}")
+    if "no_agent" in made:
+        raise UsageError(made["no_agent"][0], hint=made["no_agent"][1])
     if "error" in made:
         return AgentRun("crashed", left, took, reason=str(made["error"])[:_TAIL])
     try:

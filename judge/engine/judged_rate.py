@@ -12,6 +12,9 @@ from judge.calibration.correction import plug_in_interval, rogan_gladen
 from judge.calibration.proportions import share
 from judge.config import Settings
 from judge.engine.facade import score
+from judge.engine.loop import PRIVATE
+from judge.providers.cache import TextCache
+from judge.providers.connection import connect
 from judge.store.certificates import read_shelf
 from judge.types.certificate import Certificate
 from judge.types.estimate import Statistic, undefined
@@ -21,11 +24,24 @@ from judge.types.verdict import Verdict
 
 
 class Grader:
-    """Judges the attempts of the cases that name a rubric."""
+    """Judges the attempts of the cases that name a rubric; holds one open judge. Close it after use.
+
+    Attributes:
+        certificates: Those in the settings' folder, by id.
+    """
 
     def __init__(self, settings: Settings, folder: Path) -> None:
+        """
+        Args:
+            folder: Where the suite file stands; a rubric may be a file beside it.
+
+        Raises:
+            UsageError: The judge cannot be opened.
+        """
         self._settings = settings
         self._folder = folder
+        self._cache = TextCache(settings.cache_dir) if settings.cache else None
+        self._judge = connect(settings.default_judge, settings, cache=self._cache)
         self.certificates = {c.id: c for c in read_shelf(settings.certificates).certificates}
 
     def judge(self, case: Case, trajectory: Trajectory) -> Judged | None:
@@ -34,7 +50,10 @@ class Grader:
             return None
         beside = self._folder / case.rubric.name
         verdict: Verdict = score(
-            trajectory, str(beside) if beside.is_file() else case.rubric.name, settings=self._settings
+            trajectory,
+            str(beside) if beside.is_file() else case.rubric.name,
+            judge=self._judge,
+            settings=self._settings,
         )
         decided = verdict.status == "ok" and verdict.score is not None
         return Judged(
@@ -46,6 +65,12 @@ class Grader:
             certificate=verdict.trust.certificate,
             reason=verdict.reason or "; ".join(f"{e.kind}: {e.message}" for e in verdict.errors),
         )
+
+    def close(self) -> None:
+        """Closes the judge and its cache."""
+        PRIVATE.run(self._judge.aclose())
+        if self._cache is not None:
+            self._cache.close()
 
 
 def judged_rates(cases: Sequence[CaseResult], grader: Grader, *, rng: np.random.Generator) -> tuple[JudgedRate, ...]:

@@ -230,7 +230,6 @@ def test_a_budget_with_an_unknown_cost_stops_too(agent_suite: SuiteOf, tmp_path:
         ("raises", "crashed", "ValueError: attempt 1"),
         ("exits", "crashed", "its process ended with 7"),
         ("nothing", "no_trajectory", "it returned no trajectory"),
-        ("absent", "crashed", "has no 'absent'"),
     ],
 )
 def test_an_agent_that_fails_is_a_status_and_a_failed_attempt(
@@ -240,6 +239,14 @@ def test_an_agent_that_fails_is_a_status_and_a_failed_attempt(
     (attempt,) = result.cases[0].attempts
     assert (attempt.status, reason in attempt.reason) == (status, True)
     assert (result.cases[0].pass_rate.value, result.summary.failures) == (0.0, {status: 2})
+
+
+@pytest.mark.parametrize("agent", ["run", "my_agents:absent", "no_such_agents_here:run"])
+def test_an_agent_that_is_not_there_is_an_error_and_no_failed_attempt(
+    agent_suite: SuiteOf, tmp_path: Path, agent: str
+) -> None:
+    with pytest.raises(UsageError, match=agent.rpartition(":")[2]):
+        run_agents(agent_suite(), agent, out=tmp_path / "out")
 
 
 def test_an_agent_that_hangs_is_ended_with_its_children(agent_suite: SuiteOf, tmp_path: Path) -> None:
@@ -285,3 +292,10 @@ def test_the_least_pass_rate_decides_the_exit(suite_of: SuiteOf, tmp_path: Path,
 def test_options_that_do_not_fit_are_a_usage_error(suite_of: SuiteOf, tmp_path: Path, extra: list[str]) -> None:
     suite_of(REWARDS)
     assert judge(["run", str(tmp_path / "cases.yaml"), *extra]) == 2
+
+
+def test_a_case_that_nothing_measured_leaves_the_run_undecided(suite_of: SuiteOf, tmp_path: Path) -> None:
+    suite_of(REWARDS)
+    lines = [json.dumps(run.to_json()) for run in [*attempts("one", [1]), *attempts("two", [None])]]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert judge(["run", str(tmp_path / "cases.yaml"), "--traces", str(tmp_path / "t.jsonl")]) == 3
