@@ -107,8 +107,10 @@ def load_suite(path: str | Path) -> Suite:
         raise UsageError("\n".join(lines[:20]) + more, hint="docs/suites.md shows every key of a suite file.")
     for case in suite.cases:
         if case.fixture is not None and not (file.parent / case.fixture).is_dir():
-            at = document.line(("cases", suite.cases.index(case), "fixture"))
-            raise UsageError(f"{file}:{at}: case {case.id!r} has the fixture {case.fixture!r}, and there is no folder.")
+            line = document.line(("cases", suite.cases.index(case), "fixture"))
+            raise UsageError(
+                f"{file}:{line}: case {case.id!r} has the fixture {case.fixture!r}, and there is no folder."
+            )
     return suite
 
 
