@@ -1,0 +1,244 @@
+"""How a batch ends early, and that what is done is kept: interrupts, deadlines, caps, a refused key."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batch_items import GOOD, RUBRIC, JudgeServer, name_of, recorded, settings_of, write_items
+from loopback import Scripted, chat
+
+from judge.engine.batch import judge_batch
+from judge.engine.control import Control
+from judge.errors import BudgetReached, ConfigError, TerminalError, UnknownName
+from judge.store.ledger import DayLedger
+
+ROOT = Path(__file__).resolve().parents[2]
+MAIN = "from judge.cli.main import main; main()"
+OWN = """
+id: own
+version: "1"
+title: Own
+intent: To test.
+criteria:
+  - id: quality
+    question: How good?
+    scale: {min: 1, max: 5, step: 1}
+    evidence: none
+"""
+
+
+def test_a_drain_finishes_what_is_under_way(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 50)
+    control = Control()
+
+    def answer(item: str, before: int) -> Scripted:
+        if item == name_of(10):
+            control.drain("interrupt")
+        return chat(GOOD, delay=0.02)
+
+    with JudgeServer(answer) as server:
+        settings = settings_of(tmp_path, server.url, concurrency=4)
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, control=control)
+        assert outcome.error is None
+        assert outcome.result.stopped == "interrupt"
+        assert len(recorded(tmp_path / "run")) == server.requests == outcome.result.judged < 20
+        again = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, resume=True)
+        assert (again.result.pending, server.requests) == (0, 50)
+
+
+def test_a_deadline_lets_nothing_new_begin(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 200)
+    with JudgeServer(delay=0.05) as server:
+        settings = settings_of(tmp_path, server.url, concurrency=4)
+        control = Control(deadline_s=0.5)
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, control=control)
+        assert outcome.result.stopped == "deadline"
+        assert 0 < outcome.result.judged == server.requests < 200
+
+
+def test_a_refused_key_stops_the_batch_and_keeps_what_is_done(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 40)
+    late = {name_of(number) for number in range(20, 40)}
+    key = Scripted(401, {"error": {"message": "Incorrect API key"}})
+    with JudgeServer(lambda item, before: key if item in late else chat(GOOD)) as server:
+        settings = settings_of(tmp_path, server.url, concurrency=4)
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings)
+        assert server.requests <= 20 + 4
+    assert isinstance(outcome.error, TerminalError)
+    assert "Incorrect API key" in str(outcome.error)
+    assert (outcome.result.judged, outcome.result.pending) == (20, 20)
+
+
+def test_earlier_spend_counts_when_asked(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 10)
+    with JudgeServer(lambda item, before: chat(GOOD, tokens=(1000, 0))) as server:  # $1 a call
+        settings = settings_of(tmp_path, server.url, concurrency=1, max_usd=4.0)
+        judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings)
+        spent = len(recorded(tmp_path / "run"))
+        assert 1 <= spent <= 4
+        options: dict[str, Any] = {"out": tmp_path / "run", "settings": settings, "resume": True}
+        counted = judge_batch([source], RUBRIC, count_earlier=True, **options)
+        assert (counted.result.judged, type(counted.error)) == (0, BudgetReached)
+        fresh = judge_batch([source], RUBRIC, **options)
+    assert fresh.result.judged >= 1
+    assert fresh.result.spend.known_usd == pytest.approx(spent + fresh.result.judged)
+
+
+def test_a_trajectory_begins_near_the_cap_only_when_all_its_samples_fit(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 30)
+    with JudgeServer(lambda item, before: chat(GOOD, tokens=(400, 50))) as server:
+        settings = settings_of(tmp_path, server.url, concurrency=4, samples=3, max_usd=12.0)
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings)
+        calls = set(server.calls.values())
+    assert isinstance(outcome.error, BudgetReached)
+    assert outcome.result.summary.errors == {}
+    assert calls == {3}  # nobody was begun and left half judged
+    assert outcome.result.spend.known_usd >= 0.8 * 12.0 - 1.5
+
+
+def test_a_cap_for_each_trajectory_leaves_the_rest_of_the_run_alone(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 0, names=[name_of(0), name_of(1)], said={name_of(1): "long " * 4000})
+    with JudgeServer() as server:
+        settings = settings_of(tmp_path, server.url, max_usd_per_item=3.0)
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings)
+        assert dict(server.calls) == {name_of(0): 1}
+    assert (outcome.error, outcome.result.summary.scored) == (None, 1)
+    assert outcome.result.summary.errors == {"item_budget": 1}
+
+
+def test_a_cap_needs_a_price(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 1)
+    with JudgeServer() as server:
+        for cap in ("max_usd_per_day", "max_usd_per_item"):
+            settings = settings_of(tmp_path, server.url, models={}, **{cap: 1.0})
+            with pytest.raises(ConfigError, match=f"{cap} is 1.0, but the price of 'openai/m1' is not known"):
+                judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings)
+
+
+def test_an_unknown_price_is_reported_as_unknown(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 3)
+    with JudgeServer() as server:
+        settings = settings_of(tmp_path, server.url, models={})
+        result = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings).result
+    assert (result.usd_per_verdict, result.summary.cost_usd) == (None, None)
+    assert (result.spend.unpriced, result.spend.known_usd) == (3, 0.0)
+
+
+def test_the_cost_of_a_verdict_and_of_a_criterion(tmp_path: Path) -> None:
+    """100 input and 20 output tokens at $1,000 a million are 12 cents."""
+    two = RUBRIC.model_copy(update={"criteria": (*RUBRIC.criteria, RUBRIC.criteria[0].model_copy(update={"id": "b"}))})
+    reply = json.dumps({name: {"reason": "fine", "score": 4} for name in ("quality", "b")})
+    source = write_items(tmp_path / "in.jsonl", 5)
+    with JudgeServer(lambda item, before: chat(reply, tokens=(100, 20))) as server:
+        result = judge_batch([source], two, out=tmp_path / "run", settings=settings_of(tmp_path, server.url)).result
+    assert result.summary.scored == 5
+    assert (result.usd_per_verdict, result.usd_per_criterion) == (0.12, 0.06)
+
+
+def test_a_price_file_goes_before_the_table(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.json"
+    prices.write_text(json.dumps({"m1": {"input_cost_per_token": 0.001, "output_cost_per_token": 0.01}}))
+    source = write_items(tmp_path / "in.jsonl", 2)
+    with JudgeServer(lambda item, before: chat(GOOD, tokens=(100, 20))) as server:
+        settings = settings_of(tmp_path, server.url, models={}, price_file=prices)
+        result = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings).result
+        assert result.usd_per_verdict == pytest.approx(0.3)  # 100 * 0.001 + 20 * 0.01
+        prices.write_text('{"m1": {"input_cost_per_token": -1}}')
+        os.utime(prices, ns=(1, 1))
+        with pytest.raises(ConfigError, match="gives no price for 'm1'"):
+            judge_batch([source], RUBRIC, out=tmp_path / "other", settings=settings)
+
+
+def test_the_day_s_cap_is_shared_and_ends_with_the_day(tmp_path: Path) -> None:
+    now = datetime(2026, 1, 1, 23, 59, tzinfo=UTC)
+    one, two = (DayLedger(tmp_path, 1.0, now=lambda: now) for _ in range(2))
+    assert [one.admit(0.4), two.admit(0.4), one.admit(0.4)] == [True, True, False]
+    two.settle(0.4, 0.1)
+    assert one.spent() == pytest.approx(0.5)
+    assert one.admit(0.5)
+    assert not two.admit(0.01)
+    with (tmp_path / "spend-2026-01-01.txt").open("ab") as file:
+        file.write(b"0.")  # torn by a crash: no amount
+    assert one.spent() == pytest.approx(1.0)
+    now = datetime(2026, 1, 2, 0, 1, tzinfo=UTC)
+    assert one.admit(1.0)
+
+
+def test_a_run_stops_at_the_day_s_cap(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 20)
+    with JudgeServer(lambda item, before: chat(GOOD, tokens=(1000, 0))) as server:
+        settings = settings_of(tmp_path, server.url, max_usd_per_day=5.0)
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings)
+        assert server.requests < 20
+    assert isinstance(outcome.error, BudgetReached)
+    assert "of today's $5.0000" in str(outcome.error)
+
+
+def test_an_unknown_engine_is_named(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 1)
+    with JudgeServer() as server, pytest.raises(UnknownName, match=r"No engine is named 'locl'\. Did you mean 'local'"):
+        judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings_of(tmp_path, server.url), engine="locl")
+
+
+def command(work: Path, url: str, *more: str) -> subprocess.Popen[str]:
+    environment = {
+        **{name: value for name, value in os.environ.items() if name in ("PATH", "SYSTEMROOT")},
+        "PYTHONPATH": str(ROOT),
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "JUDGE_CACHE_DIR": str(work / "cache"),
+        "HOME": str(work),
+    }
+    arguments = ["batch", "in.jsonl", "-r", "own.yaml", "-j", "openai/m1", "-o", "run", "-c", "2", "-n", "1", *more]
+    return subprocess.Popen(
+        [sys.executable, "-c", MAIN, *arguments],
+        cwd=work,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def until(condition: Any) -> None:
+    limit = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGINT cannot be sent to one process on Windows")
+def test_the_first_ctrl_c_drains_and_the_second_stops(tmp_path: Path) -> None:
+    write_items(tmp_path / "in.jsonl", 30)
+    (tmp_path / "own.yaml").write_text(OWN, encoding="utf-8")
+    with JudgeServer(delay=0.15) as server:
+        process = command(tmp_path, server.url, "--log", "log.jsonl", "--json")
+        until(lambda: len(recorded(tmp_path / "run")) >= 3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        assert process.returncode == 130, err
+        result = json.loads(out)
+        assert result["stopped"] == "interrupt"
+        assert result["judged"] == len(recorded(tmp_path / "run")) == server.requests < 30
+        assert "Ctrl-C again" in err
+        events = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+        assert [event["event"] for event in events][:1] == ["batch begins"]
+        assert sum(event["event"] == "call" for event in events) == server.requests
+
+        process = command(tmp_path, server.url, "--resume")
+        before = server.requests
+        until(lambda: server.requests > before + 2)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        assert process.returncode == 130
+        assert recorded(tmp_path / "run")
