@@ -164,7 +164,9 @@ def outside(population: Population, trajectory: Trajectory) -> tuple[str, ...]:
     """Why a run is not one that the certificate speaks of; empty when it is."""
     reasons = []
     names = {agent.name for agent in trajectory.agents} | {step.agent for step in trajectory.steps if step.agent}
-    if population.agents and names and not names <= set(population.agents):
+    if population.agents and not names:
+        reasons.append(f"The run names no agent; certified are {', '.join(population.agents)}.")
+    if population.agents and not names <= set(population.agents):
         strangers = ", ".join(sorted(names - set(population.agents)))
         reasons.append(f"Agent {strangers} is not among those certified: {', '.join(population.agents)}.")
     steps = len(trajectory.steps)

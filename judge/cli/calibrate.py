@@ -16,6 +16,8 @@ from judge.errors import UsageError
 if TYPE_CHECKING:
     from judge.engine.certifying import Calibration, Terms
 
+PROFILES = ("strict", "default", "advisory")
+KEY_BYTES = 32
 EXIT = {"certified": 0, "refused": 1, "undecided": 3}
 
 
@@ -86,11 +88,11 @@ def calibrate(
         }
     )
     changes = {
-        "profile": profile,
+        "profile": _profile(profile),
         "costs": _costs(cost_false_pass, cost_false_fail, cost_review),
         "days": days,
         "save": settings.certificates,
-        "key": Path(sign).read_bytes() if sign else None,
+        "key": _key(sign),
     }
     now = datetime.now(UTC)
     if set_name is not None:
@@ -144,6 +146,27 @@ def _changed(terms: Terms, changes: dict[str, Any]) -> Terms:
     from dataclasses import replace
 
     return replace(terms, **{name: value for name, value in changes.items() if value is not None})
+
+
+def _profile(name: str | None) -> str | None:
+    from judge.registry import unknown
+
+    if name is not None and name not in PROFILES:
+        raise unknown("profile", name, PROFILES)
+    return name
+
+
+def _key(path: str | None) -> bytes | None:
+    """The 32 bytes of a raw ed25519 private key."""
+    if path is None:
+        return None
+    try:
+        key = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"--sign {path!r}: {error.strerror}.", hint="Give a file with a raw private key.") from None
+    if len(key) != KEY_BYTES:
+        raise UsageError(f"--sign {path!r} holds {len(key)} bytes; a raw ed25519 private key has {KEY_BYTES}.")
+    return key
 
 
 def _costs(false_pass: float | None, false_fail: float | None, review: float | None) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -46,6 +47,8 @@ class Calibration(Record):
         label_next: Runs whose label would shrink the intervals most, first the most wanted.
         verdicts: What the judge said of each run that was compared; None where it has no score.
     """
+
+    omit_none: ClassVar[bool] = False
 
     report: CalibrationReport
     certificate: Certificate

@@ -32,7 +32,7 @@ def decimals(value: float) -> str:
     """Three decimals, without a leading zero inside (-1, 1)."""
     if abs(value) >= 10:
         return f"{value:,.1f}"
-    text = f"{value:.3f}"
+    text = f"{round(value, 3) + 0.0:.3f}"  # + 0.0 takes the sign off a zero
     return text.replace("0.", ".", 1) if abs(value) < 1 else text
 
 

@@ -82,9 +82,11 @@ def _claims(certificate: Certificate) -> str:
     rows = []
     for claim in certificate.claims:
         statistic = claim.estimate
-        if claim.name in COUNTS:
-            continue  # counts stand on another axis; the table has them
+        if claim.name in COUNTS or statistic is None:
+            continue  # counts stand on another axis, and what was not tested on none; the table has them
         rows.append(_span(claim.title, statistic, threshold=claim.threshold, state=claim.state))
+    if not rows:
+        return ""
     return plots.spans(rows, title="Claims: interval against threshold (dark mark)", label="value", limits=(-0.5, 1.02))
 
 
@@ -98,9 +100,5 @@ def _ceiling(report: CalibrationReport) -> str:
     return plots.spans(rows, title=title, label="agreement", limits=(-0.5, 1.02))
 
 
-def _span(
-    name: str, statistic: Statistic | None, *, threshold: float | None = None, state: str = "plain"
-) -> plots.Span:
-    if statistic is None:
-        return plots.Span(name, None, None, None, threshold, state)
+def _span(name: str, statistic: Statistic, *, threshold: float | None = None, state: str = "plain") -> plots.Span:
     return plots.Span(name, statistic.value, statistic.low, statistic.high, threshold, state)

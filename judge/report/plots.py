@@ -89,9 +89,11 @@ def _svg(figure: Figure, title: str) -> str:
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Title": title})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
-    # Fixed sizes in points become a width that shrinks on a phone; metadata names addresses that nobody needs.
+    # Fixed sizes in points become a width that shrinks on a phone and never grows, so that all plots share one size of
+    # text; metadata names addresses that nobody needs.
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'<svg ([^>]*?)width="[^"]*"', r'<svg \1role="img"', text, count=1)
+    style = f'role="img" style="max-width:{figure.get_figwidth():g}in"'
+    text = re.sub(r'<svg ([^>]*?)width="[^"]*"', rf"<svg \1{style}", text, count=1)
     text = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", text, count=1)
     return text.strip()
 
@@ -100,7 +102,7 @@ def _svg(figure: Figure, title: str) -> str:
 def confusion(counts: Sequence[Sequence[int]], names: Sequence[str], *, title: str = "Judge against people") -> str:
     """Rows are what people said, columns what the judge said; `counts` has shape (k, k)."""
     size = 1.4 + 0.55 * len(names)
-    figure, axes = _figure(max(3.0, size + 0.8), max(2.6, size))
+    figure, axes = _figure(max(4.6, size + 0.8), max(2.6, size))
     total = max(1, max(max(row) for row in counts))
     for i, row in enumerate(counts):
         for j, count in enumerate(row):
@@ -182,6 +184,7 @@ def curve(
     if mark is not None:
         axes.axhline(mark, color=INK, linewidth=1, linestyle="--")
     axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    axes.set_xticks([x for x, _ in points], [f"{x:g}" for x, _ in points])
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.25)
     return _svg(figure, title)
