@@ -1,0 +1,207 @@
+"""How many votes a judge needs for a steady verdict, from its own wobble on a set, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from judge.calibration.wobble import vote_stability, wobble
+from judge.config import Settings
+from judge.engine.connection import Connection
+from judge.engine.facade import open_judge, rubric_of, score_many
+from judge.engine.loop import PRIVATE
+from judge.engine.probing import ProbeRuns, spread
+from judge.errors import UsageError
+from judge.registry import unknown
+from judge.types.calibration_set import cluster
+from judge.types.estimate import Statistic
+from judge.types.record import Record
+from judge.types.rubric import BinaryScale, Criterion, Rubric, normalise
+from judge.types.stop_rule import StopRule
+from judge.types.trajectory import Usage
+from judge.types.verdict import Verdict
+from judge.voting.sequential import binary_outcome
+
+CURVE = (1, 3, 5, 7, 9, 11, 15, 21)
+REPEATS = 6
+
+
+class VotePoint(Record):
+    """One number of votes.
+
+    Attributes:
+        flips: Share of runs whose verdict would change if all votes were drawn anew; None with a `reason`.
+        method: How that was found, see `judge.calibration.wobble.vote_stability`.
+        calls: Expected calls when drawing stops as soon as the votes left cannot change the verdict.
+        usd, usd_stopping: Price of a verdict with all votes, and with that stop; None where unknown.
+    """
+
+    omit_none: ClassVar[bool] = False
+
+    votes: int
+    flips: float | None
+    method: str
+    reason: str | None = None
+    calls: float
+    usd: float | None
+    usd_stopping: float | None
+
+
+class VotePlan(Record):
+    """The curve, and the fewest votes that reach the target.
+
+    Attributes:
+        flip_rate: Chance that two single votes on a run give different verdicts, with interval over tasks.
+        target: Highest share of verdicts that may flip.
+        votes: Fewest odd votes that reach it, of those on the curve or up to 51; None where none does, or unknown.
+        usd_per_vote: Mean price of a call of these; None where unknown.
+        prefix_cached: Share of the input tokens that the provider read from its own prompt cache; None where it does
+            not say.
+        left_out: Runs with fewer than two valid votes.
+    """
+
+    omit_none: ClassVar[bool] = False
+
+    judge: str
+    rubric: str
+    criterion: str
+    source: str
+    runs: int
+    repeats: int
+    left_out: int
+    pass_mark: float
+    flip_rate: Statistic
+    target: float
+    votes: int | None
+    curve: tuple[VotePoint, ...]
+    usd_per_vote: float | None
+    prefix_cached: float | None
+
+
+def plan_votes(
+    what: ProbeRuns,
+    rubric: str | Path | Rubric | None = None,
+    *,
+    settings: Settings,
+    judge: str | Connection | None = None,
+    target: float = 0.02,
+    repeats: int = REPEATS,
+    criterion: str | None = None,
+    limit: int | None = None,
+    policy: str | None = None,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> VotePlan:
+    """Draws `repeats` votes on each run (those in the cache count) and reads the curve off them.
+
+    A vote passes from the pass mark of `what`; the median of an odd number passes exactly when most of its votes do, so
+    passed or failed is all that is needed.
+
+    Raises:
+        UsageError: There are no runs, or fewer than two repeats.
+        UnknownName: The rubric has no such criterion.
+        TerminalError, BudgetReached: The judge takes no further call.
+    """
+    if not what.runs or repeats < 2:
+        raise UsageError(
+            f"{len(what.runs)} runs and {repeats} repeats: wobble cannot be seen.",
+            hint="Give runs, and 2 repeats or more (6 for a curve that needs no model up to 3 votes).",
+        )
+    used = rubric_of(rubric, settings)
+    asked = _criterion(used, criterion)
+    runs = spread(what.runs, limit)
+    drawing = settings.model_copy(update={"samples": repeats, "stop": None})
+    verdicts: list[Verdict] = []
+    for verdict in score_many(runs, used, judge=judge, settings=drawing, policy=policy):
+        verdicts.append(verdict)
+        if progress is not None:
+            progress(len(verdicts))
+    mark = 1.0 if isinstance(asked.scale, BinaryScale) else what.pass_mark
+    matrix = np.asarray([_passes(verdict, asked, mark, repeats) for verdict in verdicts])
+    found = wobble(
+        matrix, groups=[cluster(run) for run in runs], target=target, rng=np.random.default_rng(seed), votes=(1,)
+    )
+    usages = [vote.usage for v in verdicts for r in v.criteria if r.id == asked.id for vote in r.votes]
+    usd = PRIVATE.run(_usd_per_vote(judge, settings, [u for u in usages if u is not None]))
+    sizes = sorted({*CURVE, *((found.votes_needed,) if found.votes_needed else ())})
+    curve = tuple(_point(matrix, votes, usd) for votes in sizes)
+    flat = next((point.votes for point in curve if point.flips is not None and point.flips <= target), None)
+    needed = found.votes_needed if found.votes_needed is not None else flat
+    return VotePlan(
+        judge=verdicts[0].judge,
+        rubric=used.id,
+        criterion=asked.id,
+        source=what.source,
+        runs=len(runs),
+        repeats=repeats,
+        left_out=found.left_out,
+        pass_mark=mark,
+        flip_rate=found.flip_rate,
+        target=target,
+        votes=needed,
+        curve=curve,
+        usd_per_vote=usd,
+        prefix_cached=_prefix_cached(usages),
+    )
+
+
+def _criterion(rubric: Rubric, name: str | None) -> Criterion:
+    if name is None:
+        return rubric.criteria[0]
+    found = next((criterion for criterion in rubric.criteria if criterion.id == name), None)
+    if found is None:
+        raise unknown("criterion of this rubric", name, [criterion.id for criterion in rubric.criteria])
+    return found
+
+
+def _passes(verdict: Verdict, criterion: Criterion, mark: float, repeats: int) -> list[float]:
+    """1 passed, 0 failed, NaN no valid score, for each vote."""
+    result = next((r for r in verdict.criteria if r.id == criterion.id), None)
+    out = [float("nan")] * repeats
+    for place, vote in enumerate(result.votes[:repeats] if result else ()):
+        if vote.status == "ok" and vote.score is not None:
+            out[place] = float(normalise(vote.score, criterion.scale) >= mark - 1e-9)
+    return out
+
+
+def _point(matrix: np.ndarray, votes: int, usd: float | None) -> VotePoint:
+    some = matrix[(~np.isnan(matrix)).sum(1) >= 2]
+    stable = vote_stability(some, votes)
+    shares = np.nanmean(some, axis=1) if len(some) else np.asarray([])
+    rule = StopRule(risk=0.0, least=min(2, votes), most=votes)
+    outcomes: dict[float, float] = {}
+    for share in shares.tolist():
+        lead = max(share, 1 - share)
+        if lead not in outcomes:
+            outcomes[lead] = binary_outcome(rule, lead).calls
+    calls = float(np.mean([outcomes[max(s, 1 - s)] for s in shares.tolist()])) if len(shares) else float(votes)
+    flips, reason = stable.changes, stable.reason
+    if flips is None and len(some) and np.nanmax(some) == np.nanmin(some):
+        flips, reason = 0.0, None  # every vote is the same, so any number of them gives the same verdict
+    return VotePoint(
+        votes=votes,
+        flips=flips,
+        method=stable.method if stable.changes is not None else "no vote differs" if flips == 0 else "none",
+        reason=reason,
+        calls=calls,
+        usd=None if usd is None else usd * votes,
+        usd_stopping=None if usd is None else usd * calls,
+    )
+
+
+async def _usd_per_vote(judge: str | Connection | None, settings: Settings, usages: Sequence[Usage]) -> float | None:
+    async with open_judge(judge, settings) as connection:
+        if connection.offline:
+            return 0.0
+        prices = [connection.price(usage) for usage in usages]
+    known = [price for price in prices if price is not None]
+    return sum(known) / len(known) if known and len(known) == len(prices) else None
+
+
+def _prefix_cached(usages: Sequence[Usage | None]) -> float | None:
+    known = [u for u in usages if u is not None and u.cache_read_input_tokens is not None and u.input_tokens]
+    total = sum(usage.input_tokens or 0 for usage in known)
+    return sum(usage.cache_read_input_tokens or 0 for usage in known) / total if total else None

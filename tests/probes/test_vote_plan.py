@@ -1,0 +1,98 @@
+"""The number of votes comes from the judge's own wobble, and its price from what calls cost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import refund
+from scripted import Scripted
+
+from judge.cli.main import run as command
+from judge.config import Settings
+from judge.engine.probing import ProbeRuns
+from judge.engine.vote_plan import plan_votes
+from judge.errors import UnknownName, UsageError
+from judge.prompt import load_rubric
+from judge.report.vote_plan import vote_plan_text
+from judge.types.trajectory import Trajectory, Usage
+
+RUBRIC = load_rubric("process")
+
+
+def runs_of(count: int) -> ProbeRuns:
+    return ProbeRuns([Trajectory.from_json(refund(f"r{n}", f"task {n}")) for n in range(count)], "the test")
+
+
+class Priced(Scripted):
+    """Online, one cent a call."""
+
+    offline = False
+
+    def price(self, usage: Usage) -> float | None:
+        return 0.01
+
+
+def wavering(good: int) -> Priced:
+    """On every second run, `good` of six votes pass; on the others all do."""
+
+    def opinion(request: Any) -> tuple[float, tuple[int, ...]]:
+        steady = int(request.subject.trajectory_id[1:]) % 2 == 0
+        return (1.0 if steady or request.sample < good else 0.0), ()
+
+    return Priced(opinion, "openai/wavering")
+
+
+def test_the_curve_is_counted_by_hand(settings: Settings) -> None:
+    made = plan_votes(runs_of(20), RUBRIC, settings=settings, judge=wavering(5), target=0.5)
+    # one vote: 2·5·1 / (6·5) = 1/3 on half of the runs; three votes: 5 of 6 pass, so every three have a majority
+    assert made.flip_rate.value == pytest.approx(1 / 6)
+    by_votes = {point.votes: point for point in made.curve}
+    assert by_votes[1].flips == pytest.approx(1 / 6)
+    assert by_votes[3].flips == 0.0
+    assert made.votes == 1
+
+
+def test_the_target_is_reached_by_the_fewest_votes_with_their_price(settings: Settings) -> None:
+    made = plan_votes(runs_of(20), RUBRIC, settings=settings, judge=wavering(5), target=0.02)
+    assert made.votes == 3
+    assert made.usd_per_vote == pytest.approx(0.01)
+    point = next(point for point in made.curve if point.votes == 3)
+    assert point.usd == pytest.approx(0.03)
+    # stop at two equal: on a steady run 2 votes; at 5 of 6, 2 + P(first two differ) = 2 + 2·5/6·1/6
+    assert point.calls == pytest.approx((2 + 2 + 10 / 36) / 2)
+    assert "3 votes" in vote_plan_text(made)
+    assert "--max-samples 3" in vote_plan_text(made)
+
+
+def test_a_coin_is_cured_by_no_number_of_votes(settings: Settings) -> None:
+    made = plan_votes(runs_of(20), RUBRIC, settings=settings, judge=wavering(3), target=0.001)
+    assert made.votes is None
+    assert "No number of votes" in vote_plan_text(made)
+
+
+def test_a_judge_that_never_wavers_needs_one_vote(settings: Settings) -> None:
+    made = plan_votes(runs_of(8), RUBRIC, settings=settings, judge=wavering(6))
+    assert (made.flip_rate.value, made.votes) == (0.0, 1)
+
+
+def test_what_cannot_be_planned_is_said(settings: Settings) -> None:
+    with pytest.raises(UsageError, match="1 repeats"):
+        plan_votes(runs_of(3), RUBRIC, settings=settings, judge=wavering(5), repeats=1)
+    with pytest.raises(UnknownName):
+        plan_votes(runs_of(3), RUBRIC, settings=settings, judge=wavering(5), criterion="outcome")
+
+
+def test_the_command_prints_the_curve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "judge.yaml"
+    script.write_text("default: [5, 5, 2, 5, 4, 3]\n", encoding="utf-8")
+    arguments = ["--judge", f"fake/{script}", "--set", "refunds", "--limit", "8", "--no-cache"]
+    assert command(["plan", *arguments, "--target-flip", "0.4", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    # passes 1 1 0 1 1 0: single votes differ with 2·4·2 / (6·5) = 8/15
+    assert made["flip_rate"]["value"] == pytest.approx(8 / 15)
+    assert made["votes"] == 3
+    assert command(["plan", *arguments, "--target-flip", "0"]) == 1
+    assert "verdicts that flip" in capsys.readouterr().out
