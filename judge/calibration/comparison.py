@@ -244,6 +244,8 @@ def _decide(made: Comparison) -> CompareDecision:
             + (f", {more} more than now" if more else "")
             + ", if the difference is as seen."
         )
+    if all(row.kappa.lower is None or row.kappa.lower <= 0 for row in made.judges):
+        words.append("None of them is shown to agree with people beyond chance.")
     for row in made.judges:
         if row.scored < LOW_COVERAGE * row.n:
             words.append(f"{row.judge} gave no score on {row.n - row.scored} of {row.n} runs; they count against it.")

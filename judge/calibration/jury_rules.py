@@ -58,16 +58,15 @@ def jury_vote(jury: Jury, given: Given, *, binary: bool, weights: Mapping[str, f
         StatisticsError: A rule that needs a binary scale on another, weights missing, or a rule that needs all runs
             at once ("dawid_skene", "stacked").
     """
-    if not binary and (jury.rule == "minimum" or jury.seating == "screen"):
-        what = "rule minimum" if jury.rule == "minimum" else "seating screen"
-        raise StatisticsError(f"Jury {jury.name!r}: {what} needs verdicts that are passed or failed.")
+    if not binary and (why := needs_binary(jury)):
+        raise StatisticsError(f"Jury {jury.name!r}: {why}.")
     called = tuple(name for name in _seats(jury, given) if name in given)
     votes = {name: value for name in called if (value := given[name]) is not None}
     split = len(set(votes.values())) > 1
     made: dict[str, object] = {"called": called, "split": split, "tie": False, "failure": None, "value": None}
     need = jury.quorum if jury.quorum is not None else len(called) // 2 + 1
     if jury.seating == "screen":
-        made |= _screened([given[name] for name in called])
+        made |= _screened([given[name] for name in called], _mark(jury))
     elif jury.rule == "minimum":
         made |= _minimum(jury.passes or 1, list(votes.values()), len(called) - len(votes))
     elif len(votes) < need or not votes:
@@ -78,6 +77,15 @@ def jury_vote(jury: Jury, given: Given, *, binary: bool, weights: Mapping[str, f
             value = min(votes.values())
         made |= {"value": value, "tie": value is None}
     return JuryVote.model_validate(made)
+
+
+def needs_binary(jury: Jury) -> str | None:
+    """Why this jury votes on a binary scale alone, or None where it does not."""
+    if jury.rule == "minimum":
+        return "rule minimum needs verdicts that are passed or failed"
+    if jury.seating == "screen" and jury.pass_mark is None:
+        return "seating screen needs a pass_mark on a scale that is not binary"
+    return None
 
 
 def _seats(jury: Jury, given: Given) -> list[str]:
@@ -100,16 +108,19 @@ def _needed(jury: Jury, place: int, before: Sequence[float | None]) -> bool:
     if jury.seating == "on_split" and place >= 2:
         return before[0] is None or before[0] != before[1]
     if jury.seating == "screen" and place == 1:
-        return before[0] != 0.0
+        return before[0] is None or before[0] >= _mark(jury)
     return True
 
 
-def _screened(answers: Sequence[float | None]) -> dict[str, object]:
-    """Failed when either fails it, passed when both pass it, else no score."""
-    if any(value == 0.0 for value in answers):
-        return {"value": 0.0}
-    if len(answers) == 2 and all(value == 1.0 for value in answers):
-        return {"value": 1.0}
+def _mark(jury: Jury) -> float:
+    return 1.0 if jury.pass_mark is None else jury.pass_mark
+
+
+def _screened(answers: Sequence[float | None], mark: float) -> dict[str, object]:
+    """The lower score; a score below the mark needs no second one, a pass needs both."""
+    scores = [value for value in answers if value is not None]
+    if scores and (min(scores) < mark or len(scores) == 2):
+        return {"value": min(scores)}
     return {"failure": "failed: a pass needs both judges, and one gave no score"}
 
 

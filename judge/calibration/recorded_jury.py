@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import log
 
 import numpy as np
@@ -17,7 +18,15 @@ from judge.errors import StatisticsError, TooFewLabels
 from judge.types.jury import Jury
 
 
-def seat(jury: Jury, data: Mapping[str, Dataset], dev: Mapping[str, Dataset] | None = None) -> Dataset:
+@dataclass(frozen=True)
+class Seated:
+    """A jury's verdicts as those of one judge, and the share of runs on which each judge was called."""
+
+    data: Dataset
+    calls: Mapping[str, float]
+
+
+def seat(jury: Jury, data: Mapping[str, Dataset], dev: Mapping[str, Dataset] | None = None) -> Seated:
     """The jury's verdicts on the runs that all its judges were asked about.
 
     Args:
@@ -37,17 +46,19 @@ def seat(jury: Jury, data: Mapping[str, Dataset], dev: Mapping[str, Dataset] | N
     said = {name: _by_item(whole[name], first.items) for name in names}
     if jury.rule in ("dawid_skene", "stacked"):
         values, failures = _learnt(jury, first, said, dev or {})
+        calls = Counter({name: len(values) for name in jury.members})
     else:
         weights = _weights(jury, dev or {}) if jury.rule == "weighted" else None
-        values, failures = [], []
+        values, failures, calls = [], [], Counter()
         for i in range(len(first.items)):
             given: dict[str, float | None] = {}
             while (name := next_seat(jury, given)) is not None:
                 given[name] = said[name][i]
             vote = jury_vote(jury, given, binary=first.domain == (0.0, 1.0), weights=weights)
+            calls.update(given.keys())
             values.append(vote.value)
             failures.append(vote.failure or ("tie" if vote.tie else None))
-    return replace(
+    made = replace(
         first,
         judge=jury.name,
         verdicts=tuple(values),
@@ -56,6 +67,7 @@ def seat(jury: Jury, data: Mapping[str, Dataset], dev: Mapping[str, Dataset] | N
         scores=(),
         score_scale=None,
     )
+    return Seated(data=made, calls={name: n / len(values) for name, n in calls.items()})
 
 
 def member_weights(data: Mapping[str, Dataset]) -> dict[str, float]:
@@ -75,6 +87,8 @@ def member_weights(data: Mapping[str, Dataset]) -> dict[str, float]:
 
 
 def _weights(jury: Jury, dev: Mapping[str, Dataset]) -> dict[str, float]:
+    if jury.weights:
+        return dict(jury.weights)
     names = (*jury.members, *jury.reserves)
     if any(name not in dev for name in names):
         raise TooFewLabels(

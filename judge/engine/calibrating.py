@@ -15,7 +15,9 @@ from judge.calibration.observations import Observation, Scales, observe, read_ro
 from judge.calibration.sets import load_set
 from judge.config import Settings
 from judge.engine.certifying import Calibration, Judged, Terms, finish, panel_of
-from judge.engine.facade import open_judge, rubric_of, score_many, settings_of
+from judge.engine.facade import jury_name, open_judge, rubric_of, score_many, settings_of
+from judge.engine.jury import open_jury
+from judge.engine.jury_file import load_jury
 from judge.engine.loop import PRIVATE
 from judge.engine.setup import make_setup
 from judge.errors import LabelError, UsageError
@@ -225,11 +227,11 @@ def judge_set(
         rubric_fingerprint=used.fingerprint,
         vote=settings.vote,
         observations=tuple(
-            observation for verdict in verdicts for observation in _observed(verdict, wanted, spec.name, clusters)
+            observation for verdict in verdicts for observation in _observed(verdict, wanted, spec, clusters)
         ),
         served=tuple(sorted({m for v in verdicts for c in v.criteria for t in c.votes if (m := t.served_model)})),
         beside=_beside(chosen, runs, verdicts, asked),
-        panel=panel_of(used, settings.samples),
+        panel=panel_of(used, settings.samples) if spec.jury is None else None,
         work=_work(verdicts),
     )
 
@@ -254,16 +256,40 @@ def _work(verdicts: Sequence[Verdict]) -> Work:
 
 
 async def _spec(used: Rubric, settings: Settings) -> JudgeSpec:
+    policy = "" if not used.policy else "policy"
+    seated = jury_name(None, settings)
+    if seated is not None:
+        opened = open_jury(
+            load_jury(seated), used, settings, lambda member: open_judge(member, settings), policy=policy
+        )
+        async with opened as live:
+            return live.standing.spec
     async with open_judge(None, settings) as connection:
-        return make_setup(used, connection, settings, policy="" if not used.policy else "policy").spec
+        return make_setup(used, connection, settings, policy=policy).spec
 
 
-def _observed(verdict: Verdict, criterion: str, name: str, clusters: Mapping[str, str]) -> list[Observation]:
-    """One observation a sample: the votes that the verdict takes, then further ones that only wobble reads."""
+def _observed(verdict: Verdict, criterion: str, spec: JudgeSpec, clusters: Mapping[str, str]) -> list[Observation]:
+    """One observation a sample: the votes that the verdict takes, then further ones that only wobble reads.
+
+    The votes of a jury are its members', so the jury gives one observation: its verdict.
+    """
     result = next((r for r in verdict.criteria if r.id == criterion), None)
     if result is None:
         return []
-    group = clusters.get(verdict.trajectory_id)
+    name, group = spec.name, clusters.get(verdict.trajectory_id)
+    if spec.jury is not None:
+        settled = result.status in ("ok", "not_applicable")
+        failed = None if settled else "tie" if result.tie else f"failed: {result.status}"
+        return [
+            Observation(
+                item=verdict.trajectory_id,
+                criterion=criterion,
+                source=name,
+                value=result.score,
+                failed=failed,
+                group=group,
+            )
+        ]
     return [
         Observation(
             item=verdict.trajectory_id,

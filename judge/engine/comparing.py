@@ -14,7 +14,7 @@ from judge.calibration.dataset import Dataset, cut_at, join, sources
 from judge.calibration.fields import FieldMap
 from judge.calibration.jury_errors import JuryErrors, jury_errors
 from judge.calibration.observations import Observation, Scales, observe, read_rows
-from judge.calibration.recorded_jury import seat
+from judge.calibration.recorded_jury import Seated, seat
 from judge.calibration.sets import load_set
 from judge.calibration.shared_runs import SharedRuns, shared_runs
 from judge.calibration.switch import switch
@@ -111,7 +111,7 @@ def compare_set(
             )
             if asked.pass_mark is not None:
                 data = cut_at(data, asked.pass_mark, own)
-            shown = judge if len(used) == 1 else f"{judge}, {rubric.id}"
+            shown = judged.spec.name if len(used) == 1 else f"{judged.spec.name}, {rubric.id}"
             datasets.append(replace(data, judge=shown))
             reasons[shown] = judged.beside.reasons
             work[shown] = judged.work
@@ -178,7 +178,7 @@ def compare_files(
             criterion=only,
             scale=scale,
             vote=voter(vote, scale),
-            judged_by=verdicts[0][1].criterion,
+            judged_by=None if verdicts[0][1].criterion_path else verdicts[0][1].criterion,
             split=split,
             left_out=left_out,
         )
@@ -198,10 +198,10 @@ def compare_files(
             reasons[observation.source].setdefault(observation.item, observation.reason)
     agents = {o.item: o.slices["agent"] for o in (*given.observations, *said) if o.slices.get("agent")}
     return _compared(
-        [*(data[name] for name in everyone), *seated],
+        [*(data[name] for name in everyone), *(jury.data for jury in seated)],
         labels.name,
         reasons=reasons,
-        work=dict(work or {}),
+        work={**(work or {}), **{jury.data.judge: _jury_work(jury, work or {}) for jury in seated}},
         agents=agents,
         juries={jury.name: _errors(jury, shared) for jury in juries if len(jury.members) > 1},
     )
@@ -218,6 +218,17 @@ def _split(labels: Sequence[Observation], share: float) -> tuple[Observation, ..
         return int.from_bytes(digest[:8], "big") < share * 2**64
 
     return tuple(replace(label, split="dev" if dev(label) else "test") for label in labels)
+
+
+def _jury_work(jury: Seated, work: Mapping[str, Work]) -> Work:
+    """What a jury's verdict costs: its members' prices by how often each was called; unknown when one is."""
+    usd = 0.0
+    for name, share in jury.calls.items():
+        own = work.get(name, Work()).usd
+        if own is None:
+            return Work()
+        usd += own * share
+    return Work(usd=usd)
 
 
 def _errors(jury: Jury, runs: SharedRuns) -> JuryErrors:

@@ -6,7 +6,7 @@ Blocking calls run on one private event loop, so they also work where a loop is 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping
-from contextlib import asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from judge.config import Settings, load_settings
 from judge.engine.connection import Connection
 from judge.engine.intake import TrajectoryLike, as_reference, as_trajectories, as_trajectory
 from judge.engine.judging import Judging
+from judge.engine.jury import jury_batches, open_jury
+from judge.engine.jury_file import is_jury, load_jury
 from judge.engine.loop import PRIVATE
 from judge.engine.run import Progress, Run
 from judge.engine.setup import make_setup
@@ -244,23 +246,54 @@ async def _batches(
 ) -> AsyncGenerator[list[Verdict], None]:
     chosen = settings_of(settings, options)
     references = as_reference(reference)
-    async with open_judge(judge, chosen) as connection:
-        setup = make_setup(rubric_of(rubric, chosen), connection, chosen, policy=policy)
+    used = rubric_of(rubric, chosen)
+    async with AsyncExitStack() as stack:
+        name = jury_name(judge, chosen)
+        if name is not None:
+            live = await stack.enter_async_context(
+                open_jury(
+                    load_jury(name),
+                    used,
+                    chosen,
+                    lambda member: open_judge(member, chosen),
+                    policy=policy,
+                    ledger=ledger_of(chosen),
+                )
+            )
+            standing = live.standing
+            batches = jury_batches(
+                live,
+                as_trajectories(trajectories),
+                reference=references,
+                concurrency=chosen.concurrency,
+                progress=progress,
+            )
+        else:
+            connection = await stack.enter_async_context(open_judge(judge, chosen))
+            setup = make_setup(used, connection, chosen, policy=policy)
+            standing = setup.standing
+            batches = Run(
+                Judging(setup, connection, ledger=ledger_of(chosen)),
+                as_trajectories(trajectories),
+                reference=references,
+                concurrency=chosen.concurrency,
+                progress=progress,
+            ).batches()
         if require_trust:
-            setup.standing.require()
-        run = Run(
-            Judging(setup, connection, ledger=ledger_of(chosen)),
-            as_trajectories(trajectories),
-            reference=references,
-            concurrency=chosen.concurrency,
-            progress=progress,
-        )
-        batches = run.batches()
+            standing.require()
         try:
             async for batch in batches:
                 yield batch
         finally:
             await batches.aclose()
+
+
+def jury_name(judge: str | Connection | None, settings: Settings) -> str | None:
+    """The name of the jury file that is asked to judge, or None for a single judge."""
+    if judge is not None and not isinstance(judge, str):
+        return None
+    name = judge or settings.default_judge
+    return name if is_jury(name) else None
 
 
 class _Blocking:

@@ -120,7 +120,9 @@ def pair_cells(pair: JudgePair) -> list[str]:
     alone = "-" if pair.only_a is None else f"{pair.only_a} / {pair.only_b}"
     return [
         f"{pair.a} - {pair.b}",
-        statistic_text(pair.difference),
+        statistic_text(pair.difference)
+        if pair.difference.low is not None
+        else f"{_short(pair.difference.value)} [none]",
         alone,
         f"{pair.p:.2g}",
         "-" if pair.p_by_task is None else f"{pair.p_by_task:.2g}",

@@ -21,8 +21,11 @@ class Jury(Record):
             "minimum": passed when at least `passes` members pass; "dawid_skene": each member's confusion, estimated
             from verdicts alone; "stacked": a logistic regression on dev labels. The last two need recorded verdicts.
         seating: "all"; "on_split": the third and further members vote only where the first two differ; "screen": the
-            second is called only after a pass, and the run fails if either fails it.
+            second is called only after a pass, and the lower of both scores stands: the run fails if either fails it.
         passes: Passes that "minimum" needs.
+        pass_mark: Lowest score that "screen" takes for a pass; 1 when None, which fits a binary scale alone.
+        weights: Of every member and reserve, for rule "weighted"; empty to learn them from dev labels of recorded
+            verdicts.
         quorum: Valid votes that a verdict needs; None for more than half of the seats that were called.
         on_tie: "inconclusive" leaves a tie without a score; "fail" takes the lowest of the tied values.
         reserves: Judges that take, in order, the seat of a member that gave no score on a run.
@@ -33,6 +36,8 @@ class Jury(Record):
     rule: JuryRule = "majority"
     seating: Seating = "all"
     passes: int | None = Field(default=None, ge=1)
+    pass_mark: float | None = None
+    weights: dict[str, float] = {}
     quorum: int | None = Field(default=None, ge=1)
     on_tie: Literal["inconclusive", "fail"] = "inconclusive"
     reserves: tuple[str, ...] = ()
@@ -47,6 +52,10 @@ class Jury(Record):
             raise ValueError("`passes` goes with rule minimum, and rule minimum needs it")
         if self.passes is not None and self.passes > len(self.members):
             raise ValueError(f"passes is {self.passes}, and {len(self.members)} members sit")
+        if self.weights and self.rule != "weighted":
+            raise ValueError(f"weights go with rule weighted, and the rule is {self.rule}")
+        if self.weights and (set(self.weights) != set(seats) or min(self.weights.values()) < 0):
+            raise ValueError("weights name every member and reserve, each with 0 or more")
         if self.quorum is not None and self.quorum > len(self.members):
             raise ValueError(f"quorum is {self.quorum}, and {len(self.members)} members sit")
         if self.seating == "on_split" and len(self.members) < 3:

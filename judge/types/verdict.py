@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from judge.types.jury import Jury
 from judge.types.record import Record
 from judge.types.reference import ReferenceStatus
 from judge.types.request import Sampling
@@ -44,6 +45,7 @@ class JudgeSpec(Record):
             (one for binary; two and a third if they differ for ordinal).
         stop: Votes are drawn until the outcome is decided; None for a fixed number.
         view, template, parser: sha256 or version of what turns a trajectory into a prompt and a reply into votes.
+        jury, members: Seats and rule of a jury, and the spec of every judge on it; None for a single judge.
     """
 
     name: str
@@ -57,6 +59,8 @@ class JudgeSpec(Record):
     view: str = ""
     template: str = ""
     parser: str = ""
+    jury: Jury | None = None
+    members: tuple[JudgeSpec, ...] | None = None
 
 
 class Quote(Record):
