@@ -1,0 +1,86 @@
+"""A run as JSON Lines, CSV and Parquet, by the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batch_items import GOOD, RUBRIC, JudgeServer, name_of, settings_of, write_items
+from loopback import Scripted, chat
+
+from judge.cli.main import run as command
+from judge.engine.batch import judge_batch
+
+FORMULA = json.dumps({"reason": "=HYPERLINK(1)", "score": 5})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run of five: item 1 failed, item 3 was refused a formula for a reason."""
+    source = write_items(tmp_path / "in.jsonl", 5)
+
+    def answer(item: str, before: int) -> Scripted:
+        if item == name_of(1):
+            return Scripted(400, {"error": {"message": "no"}})
+        return chat(FORMULA if item == name_of(3) else GOOD, delay=0.1 if item == name_of(0) else 0.0)
+
+    with JudgeServer(answer) as server:
+        judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings_of(tmp_path, server.url))
+    return tmp_path / "run"
+
+
+WANTED = [(name_of(0), "ok", 4.0), (name_of(1), "error", None), (name_of(2), "ok", 4.0), (name_of(3), "ok", 5.0),
+          (name_of(4), "ok", 4.0)]  # fmt: skip
+
+
+def test_json_lines_hold_whole_verdicts_in_the_order_of_the_input(folder: Path, tmp_path: Path) -> None:
+    assert command(["runs", "export", str(folder), "--out", str(tmp_path / "out.jsonl")]) == 0
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(row["trajectory_id"], row["status"], row["score"]) for row in rows] == WANTED
+    assert rows[1]["errors"][0]["kind"] == "request_refused"
+
+
+def test_csv_has_no_number_where_there_is_none_and_no_live_formula(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(["runs", "export", str(folder), "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(r["trajectory_id"], r["status"], float(r["score"]) if r["score"] else None) for r in rows] == WANTED
+    assert (rows[1]["score:quality"], rows[1]["error_kind"]) == ("", "request_refused")
+    assert rows[3]["reason"] == "'=HYPERLINK(1)"
+
+
+def test_parquet_is_read_by_pandas(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    target = tmp_path / "out.parquet"
+    assert command(["runs", "export", str(folder), "--out", str(target), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["verdicts"] == 5
+    frame = pandas.read_parquet(target)
+    found: list[Any] = [
+        (row.trajectory_id, row.status, None if pandas.isna(row.score) else row.score) for row in frame.itertuples()
+    ]
+    assert found == WANTED
+    assert frame["calls"].dtype == "int64"
+    assert list(target.parent.glob(".export-*")) == []
+
+
+def test_a_format_that_is_not_known_is_named(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["runs", "export", str(folder), "--out", str(tmp_path / "out.xlsx")]) == 2
+    assert "jsonl, csv, parquet" in capsys.readouterr().err
+
+
+def test_a_run_is_listed_and_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["runs", "list", str(folder.parent), "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (run["folder"], run["items"], run["pending"], run["by_status"]) == (str(folder), 5, 1, {"error": 1, "ok": 4})
+    assert command(["runs", "show", str(folder)]) == 0
+    shown = capsys.readouterr().out
+    assert "5 trajectories, 1 left to judge" in shown
+    assert "4 of 5 scored, mean 4.25 of 1-5" in shown  # (4 + 4 + 5 + 4) / 4
+    assert command(["runs", "show", str(folder.parent / "none")]) == 2
+    assert "There is no run in" in capsys.readouterr().err
