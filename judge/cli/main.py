@@ -28,6 +28,7 @@ from judge.cli import (
     doctor,
     metrics,
     models,
+    plan,
     policies,
     probe,
     replay,
@@ -74,6 +75,7 @@ app.add_typer(runs.app, name="runs")
 app.command("metrics")(metrics.metrics)
 app.command("calibrate")(calibrate.calibrate)
 app.command("probe")(probe.probe)
+app.command("plan")(plan.plan)
 app.command("compare")(compare.compare)
 app.command("run")(suite_run.run)
 app.command("diff")(diff.diff)
