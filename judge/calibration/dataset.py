@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median, median_low
 from typing import Any
 
 from judge.calibration.observations import Observation, Scales
@@ -112,8 +113,8 @@ def join(
 ) -> Dataset:
     """Joins one judge's verdicts with the labels on the item.
 
-    The consensus of several raters is the rater named "adjudicated" where there is one, else `vote` of
-    their values; a tie leaves the item out, counted. A verdict that failed stays, as failed. A pair judged in both
+    The consensus of several raters is the rater named "adjudicated" where there is one; else the majority on a binary
+    scale (a tie leaves the item out, counted), the lower median on one with levels, the median on any other. A verdict that failed stays, as failed. A pair judged in both
     orders has a verdict only where the orders agree.
 
     Args:
@@ -145,7 +146,7 @@ def join(
     for item, by_rater in given.items():
         if not by_rater:
             continue
-        consensus, why = _consensus(by_rater, vote)
+        consensus, why = _consensus(by_rater, scale)
         if consensus is None:
             counts[why] += 1
         elif item not in said:
@@ -213,7 +214,7 @@ def cut_at(data: Dataset, mark: float, score_scale: Scales) -> Dataset:
     )
 
 
-def _consensus(by_rater: Mapping[str, Observation], vote: Vote) -> tuple[float | None, str]:
+def _consensus(by_rater: Mapping[str, Observation], scale: Scales) -> tuple[float | None, str]:
     adjudicated = by_rater.get("adjudicated")
     if adjudicated is not None and adjudicated.value is not None:
         return adjudicated.value, ""
@@ -221,8 +222,9 @@ def _consensus(by_rater: Mapping[str, Observation], vote: Vote) -> tuple[float |
     if not values:
         failed = any(label.failed for label in by_rater.values())
         return None, "label missing or unreadable" if failed else "label says not applicable"
-    consensus = vote(values)
-    return consensus, "" if consensus is not None else "raters tie and nobody adjudicated"
+    if scale.type == "binary" and 2 * sum(values) == len(values):
+        return None, "raters tie and nobody adjudicated"
+    return (median if levels(scale) is None else median_low)(values), ""
 
 
 def _voted(by_sample: Mapping[int, Observation], vote: Vote, panel: Panel | None) -> tuple[float | None, str | None]:

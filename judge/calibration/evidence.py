@@ -12,6 +12,8 @@ from judge.types.estimate import Statistic
 
 LEAST_REPEATS = 3
 LEAST_REPEATED_ITEMS = 50
+LEAST_RANKED_TASKS = 20
+"""Below this many tasks every resample may agree by luck, and the chance of the top staying top reads as 1."""
 
 
 def measured_claims(report: CalibrationReport) -> dict[str, Statistic]:
@@ -33,7 +35,7 @@ def measured_claims(report: CalibrationReport) -> dict[str, Statistic]:
     sampling = next((w for w in report.wobble if w.cause == "sampling"), None)
     if sampling and sampling.found.repeats >= LEAST_REPEATS and sampling.n_items >= LEAST_REPEATED_ITEMS:
         found["flip_rate"] = sampling.found.flip_rate
-    if report.ranking is not None and report.ranking.top_stays is not None:
+    if report.ranking is not None and report.ranking.top_stays is not None and report.n_groups >= LEAST_RANKED_TASKS:
         top = report.ranking.top_stays
         found["rank_stability"] = Statistic(
             value=top, lower=top, upper=top, n=report.ranking.resamples, method="share of resamples"

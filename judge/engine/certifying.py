@@ -15,7 +15,7 @@ import judge
 from judge.calibration.calibrated_score import fit_score_curve
 from judge.calibration.certify import CANARY_SIZE, issue, sign
 from judge.calibration.claims import judge_claims
-from judge.calibration.dataset import Dataset, Panel, cut_at, join
+from judge.calibration.dataset import Dataset, Panel, cut_at, join, levels
 from judge.calibration.evidence import measured_claims, more_labels
 from judge.calibration.examine import Beside, examine
 from judge.calibration.findings import CalibrationReport
@@ -231,13 +231,21 @@ def _certify(
 
 
 def voter(rule: VoteRule, scale: Scales) -> Callable[[Sequence[float]], float | None]:
-    """The vote of a judge as a function of the valid scores; None for a tie."""
+    """The vote of a judge as a function of the valid scores; None for a tie.
+
+    A vote between two levels of the scale counts as the lower one: it passes the same marks.
+    """
     used = chosen_rule(rule, scale)
+    domain = levels(scale)
 
     def vote(scores: Sequence[float]) -> float | None:
         votes = [Vote(status="ok", score=score, reason="recorded", sample=k) for k, score in enumerate(scores)]
         score = apply(used, votes, list(scores))[1]
-        return None if isinstance(scale, BinaryScale) and score == 0.5 else score
+        if isinstance(scale, BinaryScale) and score == 0.5:
+            return None
+        if score is None or domain is None:
+            return score
+        return max((level for level in domain if level <= score + 1e-9), default=domain[0])
 
     return vote
 

@@ -26,6 +26,18 @@ def test_raters_that_tie_leave_the_item_out_and_the_adjudicated_label_decides() 
     assert data.raters["z"] == (None, 0.0)
 
 
+def test_raters_one_level_apart_agree_on_the_lower_and_a_vote_between_levels_counts_as_the_lower() -> None:
+    labels = [said("a", 4, "x"), said("a", 5, "y"), said("b", 2, "x"), said("b", 3, "y"), said("b", 3, "z")]
+    verdicts = [said("a", v, sample=k) for k, v in enumerate([4, 5])] + [said("b", 3)]
+    data = joined(verdicts, labels, FIVE)
+    assert data.labels == (4.0, 3.0)
+    assert data.verdicts == (4.0, 3.0)
+    mean = joined([said("a", v, sample=k) for k, v in enumerate([3, 4, 4])], labels, FIVE, vote=voter("mean", FIVE))
+    assert mean.verdicts == (3.0,)  # 3.67 passes a mark of 3 and none of 4
+    free = RangeScale(min=0, max=1)
+    assert joined([said("a", 0.5)], [said("a", 0.25, "x"), said("a", 0.5, "y")], free).labels == (0.375,)
+
+
 def test_labels_of_another_split_or_criterion_do_not_count_in_silence() -> None:
     labels = [said("a", 1, "x", split="test"), said("b", 1, "x", split="dev")]
     labels.append(replace(said("a", 0, "x"), criterion="tone"))
