@@ -120,7 +120,7 @@ def _warnings(
     if weak:
         out.append(f"Weak members (kappa may be below {WEAK_KAPPA}): {', '.join(weak)}. They can make a jury worse.")
     if votes is not None and votes < FEW_VOTES:
-        out.append(f"{len(members)} members amount to {votes:.1f} independent votes: the jury adds little.")
+        out.append(f"{len(members)} members amount to {votes:.1f} independent votes: they are wrong on the same runs.")
     if len(members) > MOST_MEMBERS:
         out.append(f"More than {MOST_MEMBERS} members rarely pay: keep the best few.")
     return tuple(out)
