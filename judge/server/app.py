@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
 
 import judge
-from judge.server import health, measuring, problems, scoring
+from judge.server import batches, calibrations, health, labels, measuring, pages, problems, scoring
 from judge.server.guard import LOOPBACK, Guard
+from judge.server.problems import Problem
 from judge.server.service import Service
+from judge.server.workers import Workers
 
 ABOUT = (
     "Scores trajectories of AI agents with an LLM judge and says with every score whether that judge can be trusted. "
@@ -21,21 +27,40 @@ ABOUT = (
 def create_app(service: Service) -> FastAPI:
     """The ASGI application around an opened service; it closes the service when it stops."""
 
+    workers = Workers(service)
+
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(workers.start)
         try:
             yield
         finally:
+            await run_in_threadpool(workers.close)
             await service.close()
 
     app = FastAPI(
         title="trajudge", version=judge.__version__, description=ABOUT, lifespan=life, docs_url=None, redoc_url=None
     )
     app.state.service = service
-    problems.install(app)
-    for part in (health, scoring, measuring):
+    app.state.workers = workers
+    problems.install(app, _on_page)
+    app.add_exception_handler(pages.SignInFirst, _to_sign_in)
+    for part in (health, scoring, measuring, labels, batches, calibrations, pages):
         app.include_router(part.router)
+    app.include_router(calibrations.page_router)
+    app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     deployment = service.deployment
     hosts = {*LOOPBACK, *deployment.hosts} if deployment.on_loopback or deployment.hosts else None
     app.add_middleware(Guard, counters=service.counters, max_body=deployment.max_body, hosts=hosts)
     return app
+
+
+def _on_page(request: Request, problem: Problem) -> Response | None:
+    """A problem as a page, where a browser asked for one."""
+    if request.url.path.startswith("/v1/") or "text/html" not in request.headers.get("accept", ""):
+        return None
+    return pages.page("problem", None, status=problem.status, title=problem.kind.replace("_", " "), detail=str(problem))
+
+
+async def _to_sign_in(_request: Request, _error: Exception) -> Response:
+    return RedirectResponse("/sign-in", 303)

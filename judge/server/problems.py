@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -120,31 +120,35 @@ def of_error(error: JudgeError) -> Problem:
     return Problem(status, error.kind, error.message, hint=error.hint)
 
 
-def install(app: FastAPI) -> None:
-    """Makes every error of the application a problem document."""
+def install(app: FastAPI, shown: Callable[[Request, Problem], Response | None]) -> None:
+    """Makes every error of the application a problem document, or what `shown` makes of it."""
 
-    async def on_problem(_request: Request, error: Exception) -> Response:
+    def answer(request: Request, problem: Problem) -> Response:
+        return shown(request, problem) or problem.response()
+
+    async def on_problem(request: Request, error: Exception) -> Response:
         assert isinstance(error, Problem)
-        return error.response()
+        return answer(request, error)
 
-    async def on_error(_request: Request, error: Exception) -> Response:
+    async def on_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, JudgeError)
-        return of_error(error).response()
+        return answer(request, of_error(error))
 
-    async def on_invalid(_request: Request, error: Exception) -> Response:
+    async def on_invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         faults = [
             {"where": ".".join(str(part) for part in fault["loc"]), "message": fault["msg"]}
             for fault in error.errors()[:20]
         ]
         first = faults[0] if faults else {"where": "body", "message": "invalid"}
-        return Problem(422, "invalid_request", f"{first['where']}: {first['message']}.", faults=faults).response()
+        detail = f"{first['where']}: {first['message']}."
+        return answer(request, Problem(422, "invalid_request", detail, faults=faults))
 
-    async def on_http(_request: Request, error: Exception) -> Response:
+    async def on_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         names = {404: "not_found", 405: "method_not_allowed", 400: "bad_request"}
         kind = names.get(error.status_code, "http_error")
-        return Problem(error.status_code, kind, str(error.detail), headers=error.headers).response()
+        return answer(request, Problem(error.status_code, kind, str(error.detail), headers=error.headers))
 
     async def on_crash(request: Request, error: Exception) -> Response:
         LOG.error("unexpected error", extra={"facts": {"path": request.url.path, "kind": type(error).__name__}})

@@ -23,6 +23,9 @@ from judge.types.rubric import Criterion, normalise
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import Verdict
 
+CHANGED = "(changed after the verdict was shown)"
+"""Stands in front of the note of a label that is blind no longer."""
+
 
 class QueueSettings(Record):
     """What is asked of the raters of a queue.
@@ -193,7 +196,8 @@ class LabelQueues:
             UnknownName: No such queue or trajectory.
         """
         settings = self.settings(queue)
-        run = self.item(queue, entry.trajectory_id).trajectory
+        item = self.item(queue, entry.trajectory_id)
+        run = item.trajectory
         scale = settings.criterion.scale
         if not entry.skipped and entry.value is None and settings.criterion.applies_when is None:
             raise LabelError(f"The criterion {settings.criterion.id!r} always applies: a value is needed.")
@@ -208,6 +212,9 @@ class LabelQueues:
             LABELS.c.queue == queue, LABELS.c.trajectory_id == entry.trajectory_id, LABELS.c.rater == entry.rater
         )
         with self._engine.begin() as connection:
+            earlier = connection.execute(select(LABELS.c.skipped).where(key)).scalar()
+            if earlier is False and item.verdict is not None and entry.rater != ADJUDICATED:
+                row["note"] = f"{CHANGED} {entry.note}".strip()
             connection.execute(delete(LABELS).where(key))
             connection.execute(insert(LABELS).values(**row))
 

@@ -1,0 +1,161 @@
+"""POST /v1/batches: many trajectories as a job; poll it, follow it, cancel it, read its verdicts a page at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from itertools import islice
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from pydantic import ConfigDict, JsonValue
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response, StreamingResponse
+
+from judge.server.access import ServiceHere, need
+from judge.server.problems import Problem
+from judge.server.received import one_or_many, trajectories
+from judge.server.repeats import Repeats, as_json
+from judge.server.scoring import EXAMPLE_RUN, JudgingOptions, judge_and_rubric
+from judge.server.service import Service
+from judge.server.workers import Workers
+from judge.store.access_keys import Caller
+from judge.store.jobs import Job, JobKind
+from judge.store.run_folder import RunFolder
+
+router = APIRouter(tags=["batches"])
+
+JobId = Annotated[str, Path(max_length=64)]
+Limit = Annotated[int, Query(ge=1, le=500)]
+LOOK_S, BEAT_S = 0.3, 15.0
+"""Seconds between two looks at a followed job, and between two signs of life."""
+
+
+class BatchRequest(JudgingOptions):
+    """Trajectories to judge in the background."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"trajectories": [EXAMPLE_RUN], "rubric": "process"}]}
+    )
+
+    trajectories: list[JsonValue]
+    reference: JsonValue = None
+
+
+def workers_of(request: Request) -> Workers:
+    """The workers of the service that a request has reached."""
+    found: Workers = request.app.state.workers
+    return found
+
+
+WorkersHere = Annotated[Workers, Depends(workers_of)]
+Scorer = Annotated[Caller, Depends(need("score"))]
+
+
+@router.post("/v1/batches", status_code=202, summary="Begin a batch", responses={413: {}, 422: {}})
+async def begin(
+    body: BatchRequest,
+    service: ServiceHere,
+    workers: WorkersHere,
+    caller: Scorer,
+    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+) -> Response:
+    """Takes the batch and answers at once; every finished verdict is on disk, and a restart goes on from there."""
+
+    async def work() -> dict[str, Any]:
+        given = one_or_many(None, body.trajectories, most=service.deployment.max_batch)
+        judge_and_rubric(service, body)
+        runs = await run_in_threadpool(trajectories, given, max_steps=service.deployment.max_steps)
+        request = body.model_dump(mode="json", exclude={"trajectories"})
+        job = await run_in_threadpool(workers.add_batch, caller.name, runs, request)
+        return job.to_json()
+
+    answer = await Repeats(service, caller, idempotency_key, "batches").answer(body.model_dump(mode="json"), work, 202)
+    answer.headers["Location"] = f"/v1/batches/{json.loads(bytes(answer.body))['id']}"
+    return answer
+
+
+@router.get("/v1/batches", summary="Batches, newest first", responses={404: {}})
+def batches(
+    service: ServiceHere,
+    caller: Scorer,
+    limit: Limit = 50,
+    cursor: Annotated[str | None, Query(max_length=64)] = None,
+) -> dict[str, Any]:
+    """The caller's batches; an admin sees all. `next` is the cursor of the following page, or null."""
+    return listed(service, "batch", caller, limit, cursor)
+
+
+def listed(service: Service, kind: JobKind, caller: Caller, limit: int, cursor: str | None) -> dict[str, Any]:
+    """A page of jobs without their results."""
+    owner = None if caller.role == "admin" else caller.name
+    found = service.jobs.list(kind, limit=limit + 1, before=cursor, owner=owner)
+    more = found[limit - 1].id if len(found) > limit else None
+    return {"jobs": [job.model_dump(mode="json", exclude={"result"}) for job in found[:limit]], "next": more}
+
+
+def own(service: Service, id: str, kind: JobKind, caller: Caller) -> Job:
+    """The job, when it is the caller's or the caller is an admin; for others there is none."""
+    job = service.jobs.get(id, kind)
+    if caller.role != "admin" and job.owner != caller.name:
+        raise Problem(404, "unknown_name", f"There is no {kind} {id!r}.")
+    return job
+
+
+@router.get("/v1/batches/{id}", summary="A batch", responses={404: {}})
+def batch(id: JobId, service: ServiceHere, caller: Scorer) -> dict[str, Any]:
+    """State, progress, and the result once it is done."""
+    return own(service, id, "batch", caller).to_json()
+
+
+@router.delete("/v1/batches/{id}", summary="Cancel a batch", responses={404: {}})
+def cancel(id: JobId, service: ServiceHere, workers: WorkersHere, caller: Scorer) -> dict[str, Any]:
+    """Lets nothing further begin; verdicts so far stay readable. A batch that has ended stays as it is."""
+    own(service, id, "batch", caller)
+    return workers.cancel(id, "batch").to_json()
+
+
+@router.get("/v1/batches/{id}/results", summary="Verdicts of a batch", responses={404: {}})
+def results(
+    id: JobId,
+    service: ServiceHere,
+    workers: WorkersHere,
+    caller: Scorer,
+    limit: Limit = 100,
+    cursor: Annotated[int, Query(ge=0, le=2**31)] = 0,
+) -> Response:
+    """Finished verdicts in the order of the input, also while the batch runs; `next` is the cursor, or null."""
+    own(service, id, "batch", caller)
+    run = workers.folder(id) / "run"
+    if not (run / "index.sqlite").is_file():
+        return as_json({"results": [], "next": None})
+    with RunFolder.read(run) as folder:
+        lines = list(islice(folder.lines(), cursor, cursor + limit + 1))
+    page = [json.loads(line) for line in lines[:limit]]
+    return as_json({"results": page, "next": cursor + limit if len(lines) > limit else None})
+
+
+@router.get("/v1/batches/{id}/events", summary="Follow a batch", response_class=Response, responses={404: {}})
+async def events(id: JobId, service: ServiceHere, caller: Scorer) -> Response:
+    """Server-sent events: `progress` whenever something changed, `end` with the whole job when it has ended."""
+    await run_in_threadpool(own, service, id, "batch", caller)
+
+    async def stream() -> AsyncIterator[str]:
+        told, beat = "", time.monotonic()
+        while True:
+            job = await run_in_threadpool(service.jobs.get, id)
+            if job.updated_at != told:
+                told = job.updated_at
+                text = json.dumps({"state": job.state, "progress": job.progress})
+                yield f"event: progress\nid: {told}\ndata: {text}\n\n"
+            if job.ended:
+                yield f"event: end\ndata: {json.dumps(job.to_json())}\n\n"
+                return
+            if time.monotonic() - beat > BEAT_S:
+                beat = time.monotonic()
+                yield ": alive\n\n"
+            await asyncio.sleep(LOOK_S)
+
+    return StreamingResponse(stream(), media_type="text/event-stream")

@@ -1,0 +1,201 @@
+"""Queues and labels over HTTP: make a queue, take the next run, give a label, export them all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response, StreamingResponse
+
+from judge.server.access import ServiceHere, need
+from judge.server.problems import Problem
+from judge.server.progress import progress_of
+from judge.server.received import one_or_many, trajectories
+from judge.server.repeats import Repeats
+from judge.server.scoring import EXAMPLE_RUN, JudgingOptions, judge_and_rubric, judged
+from judge.server.service import Service
+from judge.store.access_keys import Caller, rater_name
+from judge.store.label_draw import Order
+from judge.store.label_queue import Entry, QueueSettings
+from judge.types.label import RaterKind
+
+router = APIRouter(tags=["labels"])
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,62}$")]
+
+
+class QueueRequest(JudgingOptions):
+    """Runs for people to label. With `verdicts`, the judge scores them first; raters see it after they have saved."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"id": "refunds", "rubric": "process", "trajectories": [EXAMPLE_RUN]}]},
+    )
+
+    id: Name
+    title: str = Field(default="", max_length=200)
+    criterion: str | None = Field(default=None, max_length=200, description="Of the rubric; its first by default.")
+    pass_mark: float | None = Field(default=None, description="Lowest value that counts as passed.")
+    order: Order = "random"
+    n: int | None = Field(default=None, ge=1, le=100_000, description="How many to draw; all by default.")
+    seed: int = Field(default=0, ge=0, le=2**53)
+    verdicts: bool = False
+    trajectories: list[JsonValue]
+
+
+class LabelRequest(BaseModel):
+    """One answer. The rater is the caller; only an admin may name another one."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"queue": "refunds", "trajectory_id": "run-1", "value": 4, "step": 2}]},
+    )
+
+    queue: Name
+    trajectory_id: str = Field(max_length=500)
+    value: float | None = Field(default=None, description="On the scale; null for not applicable.")
+    skipped: bool = False
+    step: int | None = Field(default=None, ge=1, le=2**31 - 1, description="Index of the deciding step.")
+    note: str = Field(default="", max_length=10_000)
+    rater: str | None = Field(default=None, max_length=64)
+    rater_kind: RaterKind = "human"
+
+
+@router.post("/v1/queues", status_code=201, summary="Make a queue", responses={409: {}, 413: {}, 422: {}})
+async def make_queue(
+    body: QueueRequest,
+    service: ServiceHere,
+    caller: Annotated[Caller, Depends(need())],
+    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+) -> Response:
+    """Draws what is to be labelled, each run with its recorded chance of being drawn."""
+
+    async def work() -> dict[str, Any]:
+        given = one_or_many(None, body.trajectories, most=service.deployment.max_batch)
+        runs = await run_in_threadpool(trajectories, given, max_steps=service.deployment.max_steps)
+        settings = queue_settings(service, body)
+        if settings.id in await run_in_threadpool(service.queues.names):
+            raise Problem(409, "queue_exists", f"There is a queue {settings.id!r} already.", hint="Choose another id.")
+        verdicts = await judged(service, runs, body) if body.verdicts or body.order != "random" else []
+        by_id = {verdict.trajectory_id: verdict for verdict in verdicts}
+        drawn = await run_in_threadpool(service.queues.create, settings, runs, by_id)
+        return {"id": settings.id, "trajectories": len(runs), "drawn": drawn, "settings": settings.to_json()}
+
+    return await Repeats(service, caller, idempotency_key, "queues").answer(body.model_dump(mode="json"), work, 201)
+
+
+def queue_settings(service: Service, body: QueueRequest) -> QueueSettings:
+    """What the queue asks, from the rubric that it names.
+
+    Raises:
+        Problem: 422 where the rubric has no such criterion, or the pass mark is off its scale.
+    """
+    _, rubric = judge_and_rubric(service, body)
+    by_id = {criterion.id: criterion for criterion in rubric.criteria}
+    criterion = by_id.get(body.criterion or rubric.criteria[0].id)
+    if criterion is None:
+        raise Problem(422, "unknown_criterion", f"Rubric {rubric.id!r} has the criteria {', '.join(by_id)}.")
+    if body.pass_mark is not None and not criterion.scale.contains(body.pass_mark):
+        raise Problem(422, "bad_pass_mark", f"{body.pass_mark!r} is not on the scale of {criterion.id!r}.")
+    return QueueSettings(
+        id=body.id,
+        title=body.title,
+        rubric=rubric.id,
+        rubric_version=rubric.version,
+        criterion=criterion,
+        pass_mark=body.pass_mark,
+        order=body.order,
+        n=body.n,
+        seed=body.seed,
+    )
+
+
+@router.get("/v1/queues", summary="Queues and how far they are")
+def queues(service: ServiceHere, caller: Annotated[Caller, Depends(need("label"))]) -> dict[str, Any]:
+    """Every queue with its progress."""
+    return {"queues": [progress_of(service.queues, name).to_json() for name in service.queues.names()]}
+
+
+@router.get("/v1/queues/{queue}/next", summary="The next run to label", responses={404: {}})
+def next_run(queue: Name, service: ServiceHere, caller: Annotated[Caller, Depends(need("label"))]) -> dict[str, Any]:
+    """The run that the caller labels next, without verdict and without labels of others; null when all are done."""
+    settings = service.queues.settings(queue)
+    found = service.queues.next_for(queue, caller.name)
+    run = None if found is None else service.queues.item(queue, found).trajectory
+    return {
+        "queue": queue,
+        "criterion": settings.criterion.to_json(),
+        "trajectory": None if run is None else blind(run.to_json()),
+    }
+
+
+def blind(run: dict[str, Any]) -> dict[str, Any]:
+    """A trajectory without what a rater must not know: labels, outcome and notes about it."""
+    return {key: value for key, value in run.items() if key not in ("labels", "meta", "outcome", "extra")}
+
+
+@router.delete("/v1/queues/{queue}", status_code=204, summary="Remove a queue", responses={404: {}})
+def remove_queue(queue: Name, service: ServiceHere, caller: Annotated[Caller, Depends(need())]) -> None:
+    """Takes a queue away with its labels: export them first."""
+    service.queues.remove(queue)
+
+
+@router.post("/v1/labels", status_code=201, summary="Give a label", responses={404: {}, 422: {}})
+def give_label(
+    body: LabelRequest, service: ServiceHere, caller: Annotated[Caller, Depends(need("label"))]
+) -> dict[str, Any]:
+    """Keeps the caller's answer; an earlier one on the same run is replaced. Labels of models never open the gate."""
+    rater = caller.name
+    if body.rater is not None and body.rater != caller.name:
+        if caller.role != "admin":
+            raise Problem(403, "forbidden", "Only an admin may label under another name.")
+        rater = rater_name(body.rater)
+    if "\x00" in body.note or "\x00" in body.trajectory_id:
+        raise Problem(422, "invalid_request", "A note and an id may not hold a NUL.")
+    entry = Entry(
+        trajectory_id=body.trajectory_id,
+        rater=rater,
+        rater_kind=body.rater_kind,
+        skipped=body.skipped,
+        value=body.value,
+        step=body.step,
+        note=body.note,
+    )
+    service.queues.save(body.queue, entry)
+    service.counters.add("judge_labels_total")
+    return {"saved": entry.to_json()}
+
+
+@router.get("/v1/labels", summary="Labels, a page at a time", responses={404: {}})
+def list_labels(
+    queue: Annotated[Name, Query()],
+    service: ServiceHere,
+    caller: Annotated[Caller, Depends(need())],
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    cursor: Annotated[int, Query(ge=0, le=2**31)] = 0,
+) -> dict[str, Any]:
+    """Labels in the order of time; `next` is the cursor of the following page, or null."""
+    service.queues.settings(queue)
+    found = service.queues.labels(queue)
+    page = found[cursor : cursor + limit]
+    more = cursor + limit if cursor + limit < len(found) else None
+    return {"labels": [label.to_json() for label in page], "next": more}
+
+
+@router.get("/v1/labels/export", summary="labels.jsonl", response_class=Response, responses={404: {}})
+def export_labels(
+    queue: Annotated[Name, Query()], service: ServiceHere, caller: Annotated[Caller, Depends(need())]
+) -> Response:
+    """Every label of a queue as JSON Lines, as `judge calibrate --labels` and a calibration set read them."""
+    service.queues.settings(queue)
+
+    def lines() -> Iterator[str]:
+        for label in service.queues.labels(queue):
+            yield json.dumps(label.to_json(), ensure_ascii=True) + "\n"
+
+    name = f'attachment; filename="{queue}.labels.jsonl"'
+    return StreamingResponse(lines(), media_type="application/jsonl", headers={"Content-Disposition": name})

@@ -1,0 +1,51 @@
+// Keys for the labelling page. Without this script the page is a plain form.
+"use strict";
+(() => {
+  const form = document.querySelector("[data-answer]");
+  if (!form) return;
+  const steps = [...document.querySelectorAll("[data-step]")];
+  const stepField = form.querySelector("#step");
+  const note = form.querySelector("#note");
+  let current = -1;
+
+  const show = (place) => {
+    if (!steps.length) return;
+    current = Math.max(0, Math.min(place, steps.length - 1));
+    steps.forEach((step, k) => step.classList.toggle("current", k === current));
+    steps[current].scrollIntoView({ block: "nearest" });
+  };
+  const mark = () => steps.forEach((step) => step.classList.toggle("deciding", step.dataset.step === stepField.value));
+  const decide = (index) => {
+    stepField.value = stepField.value === index ? "" : index;
+    mark();
+  };
+  const save = () => form.requestSubmit(form.querySelector("[data-save]"));
+
+  document.querySelectorAll("[data-decides]").forEach((button) =>
+    button.addEventListener("click", () => decide(button.dataset.decides)));
+  stepField.addEventListener("input", mark);
+  mark();
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = event.target.matches("input:not([type=radio]), textarea, select");
+    if (event.key === "Escape") { event.target.blur(); return; }
+    if (typing) return; // Enter in a field sends the form by itself
+    if (event.target.matches("input[type=radio]") && event.key.startsWith("Arrow")) return;
+    const choice = form.querySelector(`input[data-key="${CSS.escape(event.key)}"]`);
+    const skip = form.querySelector("[data-skip]");
+    if (choice) choice.checked = true;
+    else if (event.key === "j" || event.key === "ArrowDown") show(current + 1);
+    else if (event.key === "k" || event.key === "ArrowUp") show(current - 1);
+    else if (event.key === "d" && current >= 0) decide(steps[current].dataset.step);
+    else if (event.key === "o" && current >= 0) {
+      const folded = steps[current].querySelector("details");
+      if (folded) folded.open = !folded.open;
+    }
+    else if (event.key === "t") note.focus();
+    else if (event.key === "s" && skip) form.requestSubmit(skip);
+    else if (event.key === "Enter" && !event.target.closest("button, a, summary")) save();
+    else return;
+    event.preventDefault();
+  });
+})();

@@ -1,0 +1,184 @@
+"""Jobs under way: batches and calibrations in threads of their own, resumed after a restart, cancelled on request."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from judge.engine.batch import judge_batch
+from judge.engine.calibrating import calibrate_set
+from judge.engine.control import Control
+from judge.engine.run import Progress
+from judge.errors import JudgeError
+from judge.report.page import calibration_page
+from judge.server.label_set import set_of_queue
+from judge.server.service import Service
+from judge.store.jobs import Job, JobKind, new_id
+from judge.types.trajectory import Trajectory
+
+LOG = logging.getLogger("judge.server")
+EVERY_S = 0.25
+"""Least time between two records of a job's progress."""
+CANCELLED, SHUTDOWN = "cancelled", "shutdown"
+
+
+class Workers:
+    """Runs the jobs of a service, some at a time."""
+
+    def __init__(self, service: Service, *, at_once: int = 2) -> None:
+        self._service = service
+        self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="judge-job")
+        self._lock = threading.Lock()
+        self._controls: dict[str, Control] = {}
+
+    def start(self) -> int:
+        """Takes up what an earlier server left unfinished; returns how many jobs that are."""
+        left = self._service.jobs.unfinished()
+        for job in left:
+            self._submit(job)
+        return len(left)
+
+    def add_batch(self, owner: str, runs: Sequence[Trajectory], request: dict[str, Any]) -> Job:
+        """A new batch: its input is on disk before the job exists, so that a restart finds all of it."""
+        name = new_id("batch")
+        folder = self.folder(name)
+        folder.mkdir(parents=True)
+        text = "".join(json.dumps(run.to_json(), ensure_ascii=True) + "\n" for run in runs)
+        (folder / "input.jsonl").write_text(text, encoding="utf-8")
+        return self._submit(self._service.jobs.add("batch", owner, request | {"items": len(runs)}, id=name))
+
+    def add_calibration(self, owner: str, request: dict[str, Any]) -> Job:
+        """A new calibration."""
+        return self._submit(self._service.jobs.add("calibration", owner, request))
+
+    def cancel(self, id: str, kind: JobKind) -> Job:
+        """Ends a job early; what a batch has judged is kept. An ended job stays as it is."""
+        self._service.jobs.get(id, kind)
+        with self._lock:
+            control = self._controls.get(id)
+        if control is not None:
+            control.drain(CANCELLED)
+        self._service.jobs.change(id, "cancelled")
+        return self._service.jobs.get(id, kind)
+
+    def folder(self, id: str) -> Path:
+        """Where a batch keeps its input and its run."""
+        return self._service.deployment.data / "batches" / id
+
+    def close(self) -> None:
+        """Lets nothing new begin and waits for what is under way; unfinished jobs go on with the next start."""
+        with self._lock:
+            for control in self._controls.values():
+                control.drain(SHUTDOWN)
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _submit(self, job: Job) -> Job:
+        control = Control()
+        with self._lock:
+            self._controls[job.id] = control
+        self._pool.submit(self._run, job, control)
+        return job
+
+    def _run(self, job: Job, control: Control) -> None:
+        jobs = self._service.jobs
+        try:
+            if control.reason is not None or not jobs.change(job.id, "running"):
+                return
+            if job.kind == "batch":
+                self._batch(job, control)
+            else:
+                self._calibrate(job)
+        except JudgeError as error:
+            jobs.change(job.id, "failed", error={"kind": error.kind, "message": error.message, "hint": error.hint})
+        except Exception as error:
+            LOG.exception("a job broke")
+            told = {"kind": "internal_error", "message": f"{type(error).__name__} inside the service; see its log."}
+            jobs.change(job.id, "failed", error=told)
+        finally:
+            with self._lock:
+                self._controls.pop(job.id, None)
+
+    def _batch(self, job: Job, control: Control) -> None:
+        service, asked = self._service, job.request
+        folder = self.folder(job.id)
+        told = _Told(service, job.id)
+        outcome = judge_batch(
+            [folder / "input.jsonl"],
+            service.rubric(asked["rubric"]),
+            out=folder / "run",
+            judge=service.judge_name(asked["judge"]),
+            reference=asked["reference"],
+            policy=asked["policy"],
+            require_trust=asked["require_trust"] or service.deployment.require_trust,
+            resume=(folder / "run" / "manifest.json").is_file(),
+            format="native",
+            settings=service.deployment.settings,
+            control=control,
+            progress=told.progress,
+            **{name: asked[name] for name in ("samples", "vote", "temperature")},
+        )
+        if control.reason == SHUTDOWN and outcome.result.pending:
+            return
+        result = outcome.result.to_json()
+        result.pop("folder")
+        progress = {"done": result["items"] - result["pending"], "total": result["items"]}
+        if outcome.error is not None:
+            error = outcome.error
+            said = {"kind": error.kind, "message": error.message, "hint": error.hint}
+            service.jobs.change(job.id, "failed", result=result, error=said, progress=progress)
+        else:
+            service.jobs.change(job.id, "done", result=result, progress=progress)
+
+    def _calibrate(self, job: Job) -> None:
+        service, asked = self._service, job.request
+        settings = service.deployment.settings
+        settings = settings.model_copy(
+            update={"judge": service.judge_name(asked["judge"]), "samples": asked["samples"] or settings.samples}
+        )
+        chosen: Any = asked["set"] if asked["queue"] is None else set_of_queue(service.queues, asked["queue"])
+        rubric = None if asked["queue"] is None else service.rubric(service.queues.settings(asked["queue"]).rubric)
+        told = _Told(service, job.id)
+        found = calibrate_set(
+            chosen,
+            settings=settings,
+            now=datetime.now(UTC),
+            rubric=rubric,
+            criterion=asked["criterion"],
+            repeats=asked["repeats"],
+            terms=lambda terms: replace(terms, save=settings.certificates, profile=asked["profile"] or terms.profile),
+            progress=told.judged,
+        )
+        result = {"decision": found.certificate.decision, **found.to_json()}
+        page = calibration_page(found.report, found.certificate)
+        service.jobs.change(job.id, "done", result=result, page=page)
+
+
+class _Told:
+    """Writes a job's progress down, not more often than `EVERY_S`."""
+
+    def __init__(self, service: Service, id: str) -> None:
+        self._service = service
+        self._id = id
+        self._at = 0.0
+
+    def progress(self, now: Progress) -> None:
+        self._write({
+            "done": now.done, "total": now.total, "failed": now.failed, "calls": now.calls, "cached": now.cached,
+            "cost_usd": now.cost_usd, "errors": dict(now.errors),
+        })  # fmt: skip
+
+    def judged(self, done: int) -> None:
+        self._write({"done": done})
+
+    def _write(self, progress: dict[str, Any]) -> None:
+        if time.monotonic() - self._at >= EVERY_S:
+            self._at = time.monotonic()
+            self._service.jobs.change(self._id, progress=progress)
