@@ -22,7 +22,6 @@ import numpy as np
 import yaml
 from pydantic import TypeAdapter
 
-import judge
 from judge.calibration.dataset import Dataset, join
 from judge.calibration.fields import FieldMap
 from judge.calibration.kappa import cohen_kappa
@@ -30,6 +29,7 @@ from judge.calibration.observations import Reading, Scales, observe, read_rows
 from judge.calibration.pass_k import mean_over_tasks
 from judge.calibration.wobble import wobble
 from judge.engine.certifying import voter
+from judge.importers import load
 from judge.types.rubric import Scale
 
 MAPS = Path(__file__).parent / "published"
@@ -176,7 +176,9 @@ def agentprocessbench(data: Path) -> Iterator[Row]:
 def pandalm(data: Path) -> Iterator[Row]:
     """Three raters in a row, their majority, and results that are texts."""
     folder = data / "pandalm"
-    found = Files("pandalm", folder / "pandalm-7b-testset-v1.json", folder / "testset-v1.json").joined("PandaLM-7B")
+    found = Files("pandalm_people", folder / "pandalm-7b-testset-v1.json", folder / "testset-v1.json").joined(
+        "PandaLM-7B"
+    )
     for one, other, figure in (("first", "second", ".852"), ("first", "third", ".879"), ("second", "third", ".862")):
         people = [list(found.raters[name]) for name in (one, other)]
         value = cohen_kappa(people[0], people[1], domain=list(found.domain or ()), rng=RNG).value
@@ -232,7 +234,7 @@ def llmbar(data: Path) -> Iterator[Row]:
 
 def tau_bench(data: Path) -> Iterator[Row]:
     """Attempts at tasks, through the importer; the file repeats ids of calls."""
-    runs = list(judge.load(data / "tau_bench_airline" / "gpt-4o-airline.json"))
+    runs = list(load(data / "tau_bench_airline" / "gpt-4o-airline.json"))
     tasks: dict[str, list[bool]] = {}
     for run in runs:
         tasks.setdefault(run.group or run.id, []).append(run.labels["reward"] == 1)
