@@ -115,12 +115,14 @@ def test_each_draw_has_a_seed_of_its_own_and_keeps_it() -> None:
 def test_a_schema_is_narrowed_for_a_small_model(make_request: Any) -> None:
     schema = make_request().reply_schema
     narrow = bounded(schema, text=240, items=3, last_step=7, quotes=False)["properties"]
-    assert narrow["reason"] == {"type": "string", "maxLength": 240}
+    assert narrow["reason"]["pattern"].startswith("^[A-Z][a-z]+ ")  # words, where such a model would answer "101"
+    assert narrow["reason"]["pattern"].endswith("{10,220}$")
     assert narrow["evidence"]["maxItems"] == 3
     cited = narrow["evidence"]["items"]["properties"]
     assert cited == {"step": {"type": "integer", "minimum": 1, "maximum": 7}, "quote": {"type": "string", "enum": [""]}}
     assert narrow["score"] == schema["properties"]["score"]  # legal values stay
     wide = bounded(schema, text=240, items=3, last_step=7, quotes=True)["properties"]
+    assert wide["reason"] == {"type": "string", "maxLength": 240}
     assert wide["evidence"]["items"]["properties"]["quote"] == {"type": "string", "maxLength": 240}
 
 
