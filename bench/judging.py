@@ -38,7 +38,7 @@ POLICY = " ".join(
     f"Clause {number}: goods of class {number} come back within {10 + number} days, unused and with their receipt."
     for number in range(1, 15)
 )
-OTHERS = {"metrics": "metrics.py", "read JSON Lines": "read_jsonl.py", "policy": "policy.py"}
+OTHERS = {"metrics": "metrics.py", "read JSON Lines": "read_jsonl.py", "policy": "policy.py", "report": "report.py"}
 
 
 @dataclass(frozen=True)

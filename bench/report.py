@@ -4,7 +4,7 @@ Each criterion is joined, examined, certified and written as a page and as text:
 three slices, six metrics, a review band, and a reason and a view for each run. Ends with exit status 1 above 10 s of
 CPU or 1 GB, imports and the drawing of plots included.
 
-    python bench/report.py [--profile]
+    python bench/report.py [--profile] [--quick]
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ RUNS, SAMPLES, TASKS = 1_000, 5, 100
 MOST_SECONDS, MOST_MB = 10.0, 1_000.0
 
 
-def report_all(seed: int = 7) -> int:
-    """Calibrates a judge of three criteria (binary, binary, five levels); returns the bytes of the pages."""
+def report_all(runs: int, seed: int = 7) -> int:
+    """Calibrates a judge of three criteria (binary, binary, five levels) on `runs`; returns the bytes of the pages."""
     from judge.calibration.examine import Beside
     from judge.calibration.observations import Observation, Scales
     from judge.calibration.pass_mark import Costs
@@ -38,13 +38,13 @@ def report_all(seed: int = 7) -> int:
     from judge.types.verdict import JudgeSpec
 
     rng = np.random.default_rng(seed)
-    items = [f"run-{i}" for i in range(RUNS)]
-    task = rng.integers(0, TASKS, RUNS)
+    items = [f"run-{i}" for i in range(runs)]
+    task = rng.integers(0, TASKS, runs)
     easy = rng.beta(1.2, 0.8, TASKS)[task]
-    slices = [{"agent": f"agent-{i % 4}", "tool": f"tool-{i % 7}", "length": f"length-{i % 5}"} for i in range(RUNS)]
+    slices = [{"agent": f"agent-{i % 4}", "tool": f"tool-{i % 7}", "length": f"length-{i % 5}"} for i in range(runs)]
     text = "The agent looked the order up [S3] and answered from what came back [S4]. " * 4
     beside = Beside(
-        metrics={f"metric_{k}": dict(zip(items, rng.poisson(3, RUNS).astype(float), strict=True)) for k in range(6)},
+        metrics={f"metric_{k}": dict(zip(items, rng.poisson(3, runs).astype(float), strict=True)) for k in range(6)},
         agents={item: where["agent"] for item, where in zip(items, slices, strict=True)},
         reasons=dict.fromkeys(items, text),
         notes=dict.fromkeys(items, "No fault seen."),
@@ -57,7 +57,7 @@ def report_all(seed: int = 7) -> int:
         levels = 2 if scale.type == "binary" else 5
 
         def around(share: np.ndarray, noise: float, levels: int = levels, low: float = scale.low) -> np.ndarray:
-            moved = np.clip(share + rng.normal(0, noise, RUNS), 0, 0.999)
+            moved = np.clip(share + rng.normal(0, noise, runs), 0, 0.999)
             return np.asarray(low + np.floor(moved * levels))
 
         raters = {name: around(easy, 0.1) for name in ("ann", "bob")}
@@ -96,17 +96,19 @@ def main() -> int:
     """Prints seconds and megabytes; 1 when either is over."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--profile", action="store_true", help="Also print where the time goes.")
+    parser.add_argument("--quick", action="store_true", help="A fifth of the trajectories, against the same targets.")
     given = parser.parse_args()
+    runs = RUNS // 5 if given.quick else RUNS
     profile = cProfile.Profile() if given.profile else None
     if profile:
         profile.enable()
-    size = report_all()
+    size = report_all(runs)
     if profile:
         profile.disable()
         pstats.Stats(profile).sort_stats("cumulative").print_stats(35)
     seconds = time.process_time()
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{RUNS:,} trajectories × {SAMPLES} samples × 3 criteria: {size / 1e6:.1f} MB of pages and text")
+    print(f"{runs:,} trajectories × {SAMPLES} samples × 3 criteria: {size / 1e6:.1f} MB of pages and text")
     print(f"{seconds:.1f} s of CPU (at most {MOST_SECONDS:g}), {used:.0f} MB (at most {MOST_MB:,.0f})")
     return 1 if seconds > MOST_SECONDS or used > MOST_MB else 0
 
