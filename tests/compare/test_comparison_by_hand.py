@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import comb
 
 import numpy as np
 import pytest
+from small_judges import judged
 
 from judge.calibration.comparison import compare
 from judge.calibration.dataset import Dataset
@@ -14,8 +14,6 @@ from judge.calibration.frontier import frontier
 from judge.calibration.shared_runs import shared_runs
 from judge.errors import LabelError, TooFewLabels
 from judge.types.comparison import Comparison, Work
-
-Make = Callable[..., Dataset]
 
 
 def compared(*datasets: Dataset, work: dict[str, Work] | None = None) -> Comparison:
@@ -29,7 +27,7 @@ def exact(b: int, c: int) -> float:
     return min(1.0, 2 * tail) if n else 1.0
 
 
-def test_the_paired_difference_counts_runs_that_one_judge_alone_got_right(judged: Make) -> None:
+def test_the_paired_difference_counts_runs_that_one_judge_alone_got_right() -> None:
     labels = [1] * 12
     a = judged("a", [1] * 10 + [0] * 2, labels)
     b = judged("b", [1] * 3 + [0] * 7 + [1] * 2, labels)
@@ -43,7 +41,7 @@ def test_the_paired_difference_counts_runs_that_one_judge_alone_got_right(judged
     assert pair.same == pytest.approx(3 / 12)
 
 
-def test_judges_that_never_differ_in_being_right_have_p_of_one_and_no_interval(judged: Make) -> None:
+def test_judges_that_never_differ_in_being_right_have_p_of_one_and_no_interval() -> None:
     labels = [1, 1, 0, 0, 1, 0]
     (pair,) = compared(judged("a", labels, labels), judged("b", labels, labels)).pairs
     assert pair.p == 1.0
@@ -54,7 +52,7 @@ def test_judges_that_never_differ_in_being_right_have_p_of_one_and_no_interval(j
     assert "not certainty" in (pair.difference.reason or "")
 
 
-def test_holm_multiplies_the_smallest_p_by_the_number_of_pairs(judged: Make) -> None:
+def test_holm_multiplies_the_smallest_p_by_the_number_of_pairs() -> None:
     labels = [1] * 20
     good = judged("good", labels, labels)
     fair = judged("fair", [1] * 12 + [0] * 8, labels)
@@ -71,7 +69,7 @@ def test_holm_multiplies_the_smallest_p_by_the_number_of_pairs(judged: Make) -> 
     assert found["fair", "poor"].better is None
 
 
-def test_runs_of_one_task_are_not_independent_evidence(judged: Make) -> None:
+def test_runs_of_one_task_are_not_independent_evidence() -> None:
     labels = [1] * 20
     groups = [f"task-{i // 10}" for i in range(20)]
     a = judged("a", labels, labels, groups=groups)
@@ -82,7 +80,7 @@ def test_runs_of_one_task_are_not_independent_evidence(judged: Make) -> None:
     assert pair.better is None
 
 
-def test_a_failed_verdict_stays_visible_and_earns_no_credit(judged: Make) -> None:
+def test_a_failed_verdict_stays_visible_and_earns_no_credit() -> None:
     labels = [1, 1, 0, 0]
     shy = judged("shy", [1, None, None, 0], labels)
     bold = judged("bold", [1, 1, 0, 1], labels)
@@ -95,25 +93,25 @@ def test_a_failed_verdict_stays_visible_and_earns_no_credit(judged: Make) -> Non
     assert any("shy gave no score on 2 of 4 runs" in word for word in found.decision.words)
 
 
-def test_judges_whose_names_differ_in_case_alone_stay_two(judged: Make) -> None:
+def test_judges_whose_names_differ_in_case_alone_stay_two() -> None:
     labels = [1, 0, 1, 0]
     found = compared(judged("GPT", labels, labels), judged("gpt", [1, 1, 1, 1], labels))
     assert [row.judge for row in found.judges] == ["GPT", "gpt"]
     assert [row.right.value for row in found.judges] == [1.0, 0.5]
 
 
-def test_the_same_name_twice_is_refused(judged: Make) -> None:
+def test_the_same_name_twice_is_refused() -> None:
     data = judged("a", [1, 0], [1, 0])
     with pytest.raises(LabelError, match="Two judges are named 'a'"):
         shared_runs([data, data])
 
 
-def test_one_judge_is_no_comparison(judged: Make) -> None:
+def test_one_judge_is_no_comparison() -> None:
     with pytest.raises(TooFewLabels, match="two are needed"):
         compared(judged("a", [1, 0], [1, 0]))
 
 
-def test_only_runs_that_all_were_asked_about_are_compared(judged: Make) -> None:
+def test_only_runs_that_all_were_asked_about_are_compared() -> None:
     a = judged("a", [1, 0, 1], [1, 0, 1])
     b = judged("b", [1, 0, 1, 1], [1, 0, 1, 1])
     found = compared(a, b)
@@ -121,7 +119,7 @@ def test_only_runs_that_all_were_asked_about_are_compared(judged: Make) -> None:
     assert found.left_out == {"run that not every judge was asked about": 1}
 
 
-def test_credit_on_an_ordinal_scale_falls_with_the_distance(judged: Make) -> None:
+def test_credit_on_an_ordinal_scale_falls_with_the_distance() -> None:
     labels = [5, 5, 1, 1]
     near = judged("near", [4, 4, 2, 2], labels, top=5)
     far = judged("far", [1, 5, 5, 1], labels, top=5)
@@ -134,7 +132,7 @@ def test_credit_on_an_ordinal_scale_falls_with_the_distance(judged: Make) -> Non
     assert pair.p == pytest.approx(0.5)
 
 
-def test_ranks_come_with_intervals_and_the_words_say_what_is_level(judged: Make) -> None:
+def test_ranks_come_with_intervals_and_the_words_say_what_is_level() -> None:
     labels = [1, 0] * 20
     best = judged("best", labels, labels)
     second = judged("second", [1 - labels[0], *labels[1:]], labels)
@@ -146,7 +144,7 @@ def test_ranks_come_with_intervals_and_the_words_say_what_is_level(judged: Make)
     assert found.decision.level_with == ("second",)
 
 
-def test_labels_that_would_separate_the_top_two_follow_from_the_discordant_share(judged: Make) -> None:
+def test_labels_that_would_separate_the_top_two_follow_from_the_discordant_share() -> None:
     labels = [1] * 100
     a = judged("a", [1] * 90 + [0] * 10, labels)
     b = judged("b", [1] * 80 + [0] * 10 + [1] * 0 + [0] * 10, labels)
@@ -157,7 +155,7 @@ def test_labels_that_would_separate_the_top_two_follow_from_the_discordant_share
     assert gap.have == 100
 
 
-def test_level_judges_are_separated_by_no_number_of_labels(judged: Make) -> None:
+def test_level_judges_are_separated_by_no_number_of_labels() -> None:
     gap = compared(judged("a", [1, 0], [1, 1]), judged("b", [0, 1], [1, 1])).separation
     assert gap is not None
     assert gap.runs is None
@@ -169,7 +167,7 @@ def test_the_frontier_leaves_out_who_is_dearer_and_worse_and_whose_price_is_unkn
     assert [(p.judge, p.on_frontier) for p in points] == [("cheap", True), ("beaten", False), ("dear", True)]
 
 
-def test_wobble_is_unknown_for_a_judge_that_spoke_once(judged: Make) -> None:
+def test_wobble_is_unknown_for_a_judge_that_spoke_once() -> None:
     labels = [1, 0, 1, 0]
     once = judged("once", labels, labels)
     twice = judged("twice", labels, labels, repeats=[labels, [1, 0, 1, 1]])
@@ -178,7 +176,7 @@ def test_wobble_is_unknown_for_a_judge_that_spoke_once(judged: Make) -> None:
     assert rows["twice"].wobble.value == pytest.approx(0.25)  # one run of four changes
 
 
-def test_price_and_time_are_shown_where_known_and_null_elsewhere(judged: Make) -> None:
+def test_price_and_time_are_shown_where_known_and_null_elsewhere() -> None:
     labels = [1, 0, 1, 0]
     found = compared(
         judged("a", labels, labels), judged("b", [1, 1, 1, 1], labels), work={"a": Work(usd=0.02, seconds=3.0)}
@@ -187,7 +185,7 @@ def test_price_and_time_are_shown_where_known_and_null_elsewhere(judged: Make) -
     assert [point.judge for point in found.frontier] == ["a"]
 
 
-def test_a_comparison_survives_json(judged: Make) -> None:
+def test_a_comparison_survives_json() -> None:
     labels = [1, 0, 1, 0]
     found = compared(judged("a", labels, labels), judged("b", [1, 1, None, 0], labels))
     document = found.to_json()

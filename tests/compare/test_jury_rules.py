@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import log
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from small_judges import judged
 
 from judge.calibration.comparison import compare
-from judge.calibration.dataset import Dataset
 from judge.calibration.jury_errors import effective_votes, family, jury_errors
 from judge.calibration.jury_rules import jury_vote, next_seat
 from judge.calibration.recorded_jury import member_weights, seat
@@ -19,7 +18,6 @@ from judge.calibration.stacking import fit_stack, stacked_chance
 from judge.errors import StatisticsError, TooFewLabels
 from judge.types.jury import Jury
 
-Make = Callable[..., Dataset]
 THREE = ("a", "b", "c")
 
 
@@ -124,7 +122,7 @@ def test_minimum_passes_needs_so_many_and_waits_for_nobody() -> None:
     assert jury_vote(seats, {"a": 1, "b": 0, "c": None}, binary=True).value is None
 
 
-def test_weights_are_log_odds_of_agreeing_and_never_negative(judged: Make) -> None:
+def test_weights_are_log_odds_of_agreeing_and_never_negative() -> None:
     labels = [1, 0] * 5
     weights = member_weights(
         {"good": judged("good", labels, labels), "bad": judged("bad", [1 - label for label in labels], labels)}
@@ -156,7 +154,7 @@ def test_a_jury_that_cannot_sit_is_refused(fields: dict[str, object], message: s
         jury(**fields)
 
 
-def test_rules_that_learn_ask_for_dev_labels(judged: Make) -> None:
+def test_rules_that_learn_ask_for_dev_labels() -> None:
     data = {name: judged(name, [1, 0, 1, 0], [1, 0, 1, 0]) for name in THREE}
     for rule in ("weighted", "stacked"):
         with pytest.raises(TooFewLabels, match="dev labels"):
@@ -165,7 +163,7 @@ def test_rules_that_learn_ask_for_dev_labels(judged: Make) -> None:
         seat(jury(rule="stacked"), data, data)
 
 
-def test_dawid_skene_listens_to_the_two_that_agree_with_each_other(judged: Make) -> None:
+def test_dawid_skene_listens_to_the_two_that_agree_with_each_other() -> None:
     rng = np.random.default_rng(5)
     labels = rng.integers(2, size=200).tolist()
     sharp = [[label if rng.random() < 0.95 else 1 - label for label in labels] for _ in range(2)]
@@ -183,7 +181,7 @@ def test_a_stack_learns_to_read_a_judge_that_is_always_wrong() -> None:
     assert stacked_chance(weights, [[0.0], [1.0], [np.nan]]).round().tolist()[:2] == [1.0, 0.0]
 
 
-def test_calls_are_counted_for_the_price_of_a_jury(judged: Make) -> None:
+def test_calls_are_counted_for_the_price_of_a_jury() -> None:
     labels = [1, 1, 0, 0]
     data = {
         "a": judged("a", [1, 1, 0, 0], labels),
@@ -202,7 +200,7 @@ def test_effective_votes_run_from_all_to_one() -> None:
     assert effective_votes(3, -0.4) == 3
 
 
-def test_errors_are_correlated_by_hand(judged: Make) -> None:
+def test_errors_are_correlated_by_hand() -> None:
     labels = [1] * 4
     a, b = judged("a", [0, 0, 1, 1], labels), judged("b", [0, 1, 0, 1], labels)
     found = jury_errors(shared_runs([a, b]), ("a", "b"))
@@ -213,7 +211,7 @@ def test_errors_are_correlated_by_hand(judged: Make) -> None:
     assert (found.unanimous, found.right_if_unanimous) == (0.5, 0.5)
 
 
-def test_copies_families_and_weak_members_are_warned_of(judged: Make) -> None:
+def test_copies_families_and_weak_members_are_warned_of() -> None:
     labels = [1, 1, 0, 0, 1]
     said = [1, 1, 1, 0, 1]
     runs = shared_runs([judged("openai/gpt-4o", said, labels), judged("GPT-5", said, labels)])
@@ -226,7 +224,7 @@ def test_copies_families_and_weak_members_are_warned_of(judged: Make) -> None:
     assert family("anthropic/claude-opus-4") == "claude"
 
 
-def test_five_copies_of_one_noisy_judge_gain_nothing_over_its_own_five_samples(judged: Make) -> None:
+def test_five_copies_of_one_noisy_judge_gain_nothing_over_its_own_five_samples() -> None:
     """A judge that fails the same runs whenever it is asked: five seats share its bias, as its five samples do."""
     rng = np.random.default_rng(11)
     n = 1_500

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
+from small_judges import judged
 
 from judge.calibration.dataset import Dataset
 from judge.calibration.shared_runs import shared_runs
 from judge.calibration.switch import switch
 from judge.errors import UsageError
 from judge.types.comparison import Switch, Work
-
-Make = Callable[..., Dataset]
 
 
 def switched(old: Dataset, new: Dataset, **options: object) -> Switch:
@@ -26,7 +23,7 @@ def switched(old: Dataset, new: Dataset, **options: object) -> Switch:
     )
 
 
-def test_a_judge_that_says_the_same_on_many_runs_may_take_the_place(judged: Make) -> None:
+def test_a_judge_that_says_the_same_on_many_runs_may_take_the_place() -> None:
     labels = [1, 0] * 150
     found = switched(judged("old", labels, labels), judged("new", labels, labels), margin=0.05)
     assert found.decision == "switch"
@@ -35,13 +32,13 @@ def test_a_judge_that_says_the_same_on_many_runs_may_take_the_place(judged: Make
     assert found.flips == ()
 
 
-def test_the_same_agreement_on_few_runs_is_undecided(judged: Make) -> None:
+def test_the_same_agreement_on_few_runs_is_undecided() -> None:
     labels = [1, 0] * 5
     found = switched(judged("old", labels, labels), judged("new", labels, labels), margin=0.05)
     assert found.decision == "undecided"
 
 
-def test_a_judge_that_is_worse_by_more_than_the_margin_is_refused(judged: Make) -> None:
+def test_a_judge_that_is_worse_by_more_than_the_margin_is_refused() -> None:
     labels = [1, 0] * 50
     new = [1 - label if i < 40 else label for i, label in enumerate(labels)]
     found = switched(judged("old", labels, labels), judged("new", new, labels), margin=0.05)
@@ -49,7 +46,7 @@ def test_a_judge_that_is_worse_by_more_than_the_margin_is_refused(judged: Make) 
     assert found.words[0].startswith("Keep old")
 
 
-def test_flips_stand_with_both_reasons_and_what_broke_first(judged: Make) -> None:
+def test_flips_stand_with_both_reasons_and_what_broke_first() -> None:
     labels = [1, 1, 0, 0]
     old = judged("old", [0, 1, 0, 0], labels)
     new = judged("new", [1, 1, 1, None], labels)
@@ -64,7 +61,7 @@ def test_flips_stand_with_both_reasons_and_what_broke_first(judged: Make) -> Non
     assert found.unchanged == 1
 
 
-def test_agents_whose_rank_changes_are_named(judged: Make) -> None:
+def test_agents_whose_rank_changes_are_named() -> None:
     labels = [1, 1, 0, 0]
     agents = {"run-0": "x", "run-1": "x", "run-2": "y", "run-3": "y"}
     found = switched(judged("old", [1, 1, 0, 0], labels), judged("new", [0, 0, 1, 1], labels), agents=agents)
@@ -75,7 +72,7 @@ def test_agents_whose_rank_changes_are_named(judged: Make) -> None:
     assert found.tau == pytest.approx(-1.0)
 
 
-def test_the_change_of_cost_is_known_only_when_both_prices_are(judged: Make) -> None:
+def test_the_change_of_cost_is_known_only_when_both_prices_are() -> None:
     labels = [1, 0, 1, 0]
     old, new = judged("old", labels, labels), judged("new", labels, labels)
     assert switched(old, new, work={"old": Work(usd=0.03)}).usd_change is None
@@ -84,7 +81,7 @@ def test_the_change_of_cost_is_known_only_when_both_prices_are(judged: Make) -> 
     assert "A verdict costs $0.02 less." in both.words
 
 
-def test_the_pass_mark_moves_to_where_most_results_stay(judged: Make) -> None:
+def test_the_pass_mark_moves_to_where_most_results_stay() -> None:
     labels = [1, 1, 1, 0, 0, 0]
     old, new = judged("old", labels, labels), judged("new", labels, labels)
     scores = {
@@ -99,13 +96,13 @@ def test_the_pass_mark_moves_to_where_most_results_stay(judged: Make) -> None:
 
 
 @pytest.mark.parametrize("margin", [0.0, 1.0, -0.1])
-def test_a_margin_outside_zero_and_one_is_refused(judged: Make, margin: float) -> None:
+def test_a_margin_outside_zero_and_one_is_refused(margin: float) -> None:
     data = judged("old", [1, 0], [1, 0]), judged("new", [1, 0], [1, 0])
     with pytest.raises(UsageError, match="between 0 and 1"):
         switched(*data, margin=margin)
 
 
-def test_a_judge_cannot_replace_itself_or_one_that_was_not_compared(judged: Make) -> None:
+def test_a_judge_cannot_replace_itself_or_one_that_was_not_compared() -> None:
     runs = shared_runs([judged("old", [1, 0], [1, 0]), judged("new", [1, 0], [1, 0])])
     with pytest.raises(UsageError, match="its own place"):
         switch(runs, old="old", new="old", rng=np.random.default_rng(0))

@@ -1,0 +1,189 @@
+"""Scripted judges and juries of them, live on a shipped set, in Python and on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.calibration.sets import load_set
+from judge.cli.main import run
+from judge.config import Settings
+from judge.engine.comparing import compare_set
+from judge.engine.facade import score_many
+from judge.engine.jury_file import load_jury
+from judge.errors import UsageError
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def jury_file(folder: Path, name: str = "bench", **fields: Any) -> str:
+    path = folder / f"{name}.yaml"
+    path.write_text(json.dumps(fields), encoding="utf-8")  # JSON is YAML
+    return f"jury:{path}"
+
+
+def settings(folder: Path) -> Settings:
+    return Settings(cache_dir=folder / "cache", certificates=folder / "certificates")
+
+
+def verdicts(folder: Path, jury: str, n: int = 6) -> list[Any]:
+    runs = load_set("refunds").trajectories[:n]
+    return list(score_many(runs, "process", judge=jury, settings=settings(folder)))
+
+
+def test_a_live_jury_gives_one_verdict_with_a_vote_a_seat(own_folder: Path) -> None:
+    jury = jury_file(own_folder, members=["fake/always-5", "fake/always-4", "fake/always-2"], rule="median")
+    for verdict in verdicts(own_folder, jury):
+        assert (verdict.judge, verdict.status, verdict.score) == ("jury/bench", "ok", 4)
+        (result,) = verdict.criteria
+        assert [vote.score for vote in result.votes] == [5, 4, 2]
+        assert (result.votes[2].detail or {})["judge"] == "fake/always-2"
+        assert verdict.reason.startswith("fake/always-4: ")
+        assert verdict.calls == 6  # each member takes two samples on an ordinal scale, as it would alone
+
+
+def test_the_third_seat_costs_no_call_where_the_first_two_agree(own_folder: Path) -> None:
+    agree = jury_file(own_folder, members=["rules/process", "fake/always-5", "fake/always-1"], seating="on_split")
+    seats = Counter(len(v.criteria[0].votes) for v in verdicts(own_folder, agree, 12))
+    assert set(seats) == {2, 3}  # the rules give some runs a 5 and some not
+
+
+def test_screening_calls_the_second_judge_after_a_pass_alone(own_folder: Path) -> None:
+    failing = jury_file(own_folder, "a", members=["fake/always-2", "fake/always-5"], seating="screen", pass_mark=4)
+    passing = jury_file(own_folder, "b", members=["fake/always-5", "fake/always-2"], seating="screen", pass_mark=4)
+    assert [(v.calls, v.score) for v in verdicts(own_folder, failing, 2)] == [(2, 2), (2, 2)]
+    assert [(v.calls, v.score) for v in verdicts(own_folder, passing, 2)] == [(4, 2), (4, 2)]
+
+
+def test_a_tie_of_a_live_jury_is_inconclusive(own_folder: Path) -> None:
+    jury = jury_file(own_folder, members=["fake/always-5", "fake/always-2"])
+    (verdict,) = verdicts(own_folder, jury, 1)
+    assert (verdict.status, verdict.score) == ("inconclusive", None)
+    assert verdict.criteria[0].tie
+
+
+def test_a_reserve_sits_in_for_a_judge_that_gives_no_score(own_folder: Path) -> None:
+    jury = jury_file(
+        own_folder,
+        members=["fake/always-unknown", "fake/always-4", "fake/always-5"],
+        reserves=["fake/always-3"],
+        rule="median",
+    )
+    (verdict,) = verdicts(own_folder, jury, 1)
+    assert verdict.score == 4
+    assert [vote.status for vote in verdict.criteria[0].votes].count("ok") == 3
+
+
+def test_a_rule_that_learns_cannot_sit_live(own_folder: Path) -> None:
+    jury = jury_file(own_folder, members=["fake/always-5", "fake/always-4", "fake/always-2"], rule="dawid_skene")
+    with pytest.raises(UsageError, match="learns from many runs"):
+        verdicts(own_folder, jury, 1)
+
+
+def test_a_jury_file_names_the_field_that_is_wrong(own_folder: Path) -> None:
+    with pytest.raises(UsageError, match="members"):
+        load_jury(jury_file(own_folder, members=["fake/always-5"]))
+    with pytest.raises(UsageError, match="sits twice"):
+        load_jury(jury_file(own_folder, members=["fake/always-5", "fake/always-5"]))
+    with pytest.raises(UsageError, match="cannot be read"):
+        load_jury("jury:nowhere.yaml")
+
+
+def test_a_jury_is_calibrated_as_one_judge_whose_spec_holds_its_members(own_folder: Path) -> None:
+    from datetime import UTC, datetime
+
+    from judge.engine.calibrating import calibrate_set
+
+    jury = jury_file(own_folder, members=["rules/process", "fake/always-4", "fake/always-2"], rule="median")
+    used = settings(own_folder).model_copy(update={"judge": jury})
+    found = calibrate_set("refunds", settings=used, now=datetime(2026, 1, 1, tzinfo=UTC), criterion="passed_path")
+    spec = found.certificate.scope.judge
+    assert (spec.name, spec.provider) == ("jury/bench", "jury")
+    assert [member.name for member in spec.members or ()] == ["rules/process", "fake/always-4", "fake/always-2"]
+    assert spec.jury is not None
+    other = spec.model_copy(update={"jury": spec.jury.model_copy(update={"rule": "mean"})})
+    assert other.fingerprint != spec.fingerprint
+
+
+def test_live_judges_and_rubrics_are_compared_on_the_test_split(own_folder: Path) -> None:
+    jury = jury_file(own_folder, members=["rules/process", "fake/always-4", "fake/always-2"], rule="median")
+    found = compare_set(
+        "refunds", ["rules/process", "fake/always-4", jury], settings=settings(own_folder), criterion="passed_path"
+    )
+    rows = {row.judge: row for row in found.comparison.judges}
+    assert set(rows) == {"rules/process", "fake/always-4", "jury/bench"}
+    assert rows["fake/always-4"].tpr is not None
+    assert rows["fake/always-4"].tpr.value == 1.0
+    assert "None of them is shown to agree with people beyond chance." in found.comparison.decision.words
+    assert found.reasons["fake/always-4"]
+
+
+def recorded(folder: Path) -> list[str]:
+    runs = [f"r{i}" for i in range(8)]
+    said = {"A": [1, 1, 1, 1, 0, 0, 0, 0], "a": [1, 1, 1, 0, 1, 0, 0, 0]}
+    rows = [
+        {"trajectory_id": run, "judge": name, "score": value, "why": f"{name} says {value}"}
+        for name, values in said.items()
+        for run, value in zip(runs, values, strict=True)
+    ]
+    (folder / "verdicts.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    (folder / "labels.csv").write_text(
+        "trajectory_id,value,rater,rater_kind\n"
+        + "\n".join(f"{run},{'pass' if i < 4 else 'fail'},ann,human" for i, run in enumerate(runs)),
+        encoding="utf-8",
+    )
+    mapped = "id=trajectory_id,value=score,source=judge,reason=why"
+    return ["compare", "--verdicts", "verdicts.jsonl", "--labels", "labels.csv", "--map", mapped]
+
+
+def test_the_command_prints_judges_pairs_and_decision_as_json(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*recorded(own_folder), "--old", "A", "--new", "a", "--margin", "0.1", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {"judges", "pairs", "decision", "switch"} <= set(document)
+    assert [row["judge"] for row in document["judges"]] == ["A", "a"]
+    assert document["pairs"][0]["p"] == 0.5  # 2 to 0: 2 / 2^2
+    assert document["switch"]["decision"] == "undecided"
+    assert [(f["item"], f["old_reason"], f["new_reason"]) for f in document["switch"]["flips"]] == [
+        ("r3", "A says 1", "a says 0"),
+        ("r4", "A says 0", "a says 1"),
+    ]
+
+
+def test_the_command_writes_a_page_without_scripts_or_addresses(own_folder: Path) -> None:
+    assert run([*recorded(own_folder), "--price", "A=0.02", "--price", "a=0.01", "--out", "report"]) == 0
+    page = (own_folder / "report" / "compare.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 4
+    assert "<script" not in page
+    assert json.loads((own_folder / "report" / "compare.json").read_text(encoding="utf-8"))["n"] == 8
+    assert (own_folder / "report" / "compare.txt").read_text(encoding="utf-8").startswith("== 2 judges")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare"], "Nothing to compare on"),
+        (["compare", "--set", "refunds", "--old", "x"], "both --old and --new"),
+        (["compare", "--verdicts", "v", "--labels", "l", "--price", "free"], "NAME=USD is needed"),
+    ],
+)
+def test_wrong_use_is_told(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_judge_that_is_not_in_the_file_is_named_with_the_nearest(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*recorded(own_folder), "-j", "B"]) == 2
+    assert "'B'" in capsys.readouterr().err
