@@ -24,7 +24,7 @@ def more_samples(
         votes: Votes so far by criterion id, failed ones included; empty before the first sample.
 
     Source: on ordinal scores this gives the median of three at 2.25 to 2.39 calls; see
-    ``docs/decisions/voting.md``.
+    ``docs/decisions/0008-voting.md``.
     """
     drawn = max((len(given) for given in votes.values()), default=0)
     if samples is not None:
