@@ -56,11 +56,11 @@ _ALL: tuple[Profile, ...] = ("strict", "default")
 KINDS: dict[str, ClaimKind] = {
     kind.name: kind
     for kind in (
-        ClaimKind("labels_passed", "labels of passed runs", "at_least", _same(30, 30), _ALL, "labels"),
-        ClaimKind("labels_failed", "labels of failed runs", "at_least", _same(30, 30), _ALL, "labels"),
+        ClaimKind("labels_passed", "labels of passed runs", "at_least", _same(30, 30), _ALL, "a pass mark"),
+        ClaimKind("labels_failed", "labels of failed runs", "at_least", _same(30, 30), _ALL, "a pass mark"),
         ClaimKind("groups", "tasks that the labels spread over", "at_least", _same(40, 40), ("strict",), "groups"),
-        ClaimKind("tnr", "failed runs caught", "at_least", _same(0.90, 0.80), _ALL, "labels of failed runs"),
-        ClaimKind("tpr", "passed runs passed", "at_least", _same(0.90, 0.80), _ALL, "labels of passed runs"),
+        ClaimKind("tnr", "failed runs caught", "at_least", _same(0.90, 0.80), _ALL, "a pass mark"),
+        ClaimKind("tpr", "passed runs passed", "at_least", _same(0.90, 0.80), _ALL, "a pass mark"),
         ClaimKind("kappa", "agreement beyond chance", "at_least", _same(0.75, 0.60), _ALL, "labels of both classes"),
         ClaimKind("leniency", "shift against people, share of the scale", "at_most", _same(0.10, 0.10), _ALL, "labels"),
         ClaimKind("ceiling", "judge-human minus human-human", "at_least", _same(-0.10, -0.10), (), "two raters"),

@@ -114,8 +114,8 @@ def join(
     """Joins one judge's verdicts with the labels on the item.
 
     The consensus of several raters is the rater named "adjudicated" where there is one; else the majority on a binary
-    scale (a tie leaves the item out, counted), the lower median on one with levels, the median on any other. A verdict that failed stays, as failed. A pair judged in both
-    orders has a verdict only where the orders agree.
+    scale (a tie leaves the item out, counted), the lower median on one with levels, the median on any other. A
+    verdict that failed stays, as failed. A pair judged in both orders has a verdict only where the orders agree.
 
     Args:
         judged_by: Criterion of the verdicts, where it is not the labels' own; see `cut_at`.

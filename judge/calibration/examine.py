@@ -113,6 +113,8 @@ def examine(
         statistics["kappa"] = _coefficient(passed, wrong, (0.0, 1.0), groups, rng)
         statistics["ac1"] = _coefficient(passed, wrong, (0.0, 1.0), groups, rng, kind="gwet")
         confusion = _binary_table(binary)
+        if data.scale.type != "binary":
+            statistics["pass_fail_agreement"] = share((wrong == passed).astype(np.float64), groups=groups, rng=rng)
         raw = _floats(data.scores) if data.scores else verdict
         statistics["auroc"] = auroc(passed, raw, groups=groups, rng=rng)
     domain = data.domain
@@ -155,7 +157,7 @@ def examine(
         confusion=confusion,
         levels=_level_table(label, verdict, data) if ordinal else None,
         statistics=statistics,
-        baselines=_baselines(binary, label),
+        baselines=_baselines(binary, label, data.scale.type == "binary"),
         **_people(data, verdict, rng),
         metrics=_second_axis(data, label, verdict, beside, rng),
         wobble=_wobble(data, target, beside, rng),
@@ -237,14 +239,16 @@ def _label_counts(label: Floats, mark: float | None, data: Dataset) -> dict[str,
     return {f"{value:g}": int(n) for value, n in sorted(Counter(label.tolist()).items())}
 
 
-def _baselines(binary: BinaryAgreement | None, label: Floats) -> dict[str, dict[str, float | None]]:
-    if binary is None:
+def _baselines(binary: BinaryAgreement | None, label: Floats, two_values: bool) -> dict[str, dict[str, float | None]]:
+    out: dict[str, dict[str, float | None]] = {}
+    if not two_values:
         top = Counter(label.tolist()).most_common(1)
-        return {"always the most common label": {"agreement": top[0][1] / len(label)}} if top else {}
-    return {
-        "always pass": {"agreement": binary.always_pass.value, "kappa": 0.0, "tpr": 1.0, "tnr": 0.0},
-        "always fail": {"agreement": binary.always_fail.value, "kappa": 0.0, "tpr": 0.0, "tnr": 1.0},
-    }
+        out["always the most common label"] = {"agreement": top[0][1] / len(label)}
+    if binary is not None:
+        name = "agreement" if two_values else "pass_fail_agreement"
+        out["always pass"] = {name: binary.always_pass.value, "kappa": 0.0, "tpr": 1.0, "tnr": 0.0}
+        out["always fail"] = {name: binary.always_fail.value, "kappa": 0.0, "tpr": 0.0, "tnr": 1.0}
+    return out
 
 
 def _people(data: Dataset, verdict: Floats, rng: np.random.Generator) -> dict[str, object]:

@@ -102,6 +102,7 @@ class FieldMap(Record):
         where: Path to value; other rows are left out and counted.
         slices: Name of a slice to its path, for results by agent, tool or length.
         reason: Path of the judge's reason, for reports that show it.
+        judge_fingerprint: Path of what identifies the judge exactly; one source with two of them is refused.
     """
 
     id: Paths
@@ -128,6 +129,7 @@ class FieldMap(Record):
     where: dict[str, Any] = {}
     slices: dict[str, str] = {}
     reason: str | None = None
+    judge_fingerprint: str | None = None
     records: str | None = Field(default=None, description="Path of the list of rows inside a JSON object.")
 
 

@@ -115,11 +115,13 @@ def observe(rows: Iterable[Mapping[str, Any]], fields: FieldMap, scale: Scales, 
         what: Name of the file, for errors.
 
     Raises:
-        LabelError: A value lies outside the scale; every such value is listed.
+        LabelError: A value lies outside the scale, or an item has two values (each is listed); or one source bears
+            several fingerprints.
     """
     left_out: Counter[str] = Counter()
     bad: Counter[str] = Counter()
     seen: dict[tuple[str, str, str, int, str | None], tuple[str, Observation]] = {}
+    prints: dict[str, set[str]] = {}
     total = 0
     for row in rows:
         total += 1
@@ -132,6 +134,8 @@ def observe(rows: Iterable[Mapping[str, Any]], fields: FieldMap, scale: Scales, 
             continue
         stamp = str(lookup(row, fields.latest) or "") if fields.latest else ""
         for observation in _observations(row, item, fields, scale, bad, left_out):
+            if mark := _text(row, fields.judge_fingerprint):
+                prints.setdefault(observation.source, set()).add(mark)
             key = (
                 observation.item,
                 observation.criterion,
@@ -152,6 +156,12 @@ def observe(rows: Iterable[Mapping[str, Any]], fields: FieldMap, scale: Scales, 
         shown = "; ".join(f"{text} (×{n})" if n > 1 else text for text, n in list(bad.items())[:10])
         more = f"; and {len(bad) - 10} more" if len(bad) > 10 else ""
         raise LabelError(f"{what}: {shown}{more}.", hint="Map them with `values`, or correct the file.")
+    for source, marks in prints.items():
+        if len(marks) > 1:
+            raise LabelError(
+                f"{what} mixes {len(marks)} different judges under the name {source!r}: their fingerprints differ.",
+                hint="Keep the verdicts of one model, prompt, sampling and rubric; or map `source` to the fingerprint.",
+            )
     return Reading(tuple(observation for _, observation in seen.values()), total, dict(left_out))
 
 
@@ -160,7 +170,7 @@ def _observations(
 ) -> Iterator[Observation]:
     source = str(lookup(row, fields.source) or "").strip() if fields.source else ""
     source = source or fields.source_name or "unnamed"
-    criterion = str(lookup(row, fields.criterion_path)) if fields.criterion_path else fields.criterion
+    criterion = _text(row, fields.criterion_path) or fields.criterion
     sample = _numeric(row, fields.sample, item, bad)
     group = identity(row, fields.group) if fields.group else None
     failed = "failed: marked as failed" if fields.failed and fields.failed.holds(row) else None

@@ -10,6 +10,19 @@ if TYPE_CHECKING:
     from judge.calibration.fields import FieldMap
     from judge.calibration.observations import Scales
 
+NATIVE: dict[str, dict[str, str]] = {
+    "verdicts": {
+        "id": "trajectory_id", "value": "score", "source": "judge", "group": "group", "reason": "reason",
+        "judge_fingerprint": "fingerprints.judge",
+    },
+    "labels": {
+        "id": "trajectory_id", "value": "value", "source": "rater", "rater_kind": "rater_kind", "group": "group",
+        "split": "split", "criterion_path": "criterion", "rubric_version": "rubric_version",
+        "probability": "inclusion_probability",
+    },
+}  # fmt: skip
+"""Names of the fields in our own files of verdicts and labels."""
+
 
 def fields_file(path: str | None) -> dict[str, Any]:
     """What a file of --fields says: `verdicts`, `labels`, `scale`, `pass_mark`; empty without a file."""
@@ -42,8 +55,7 @@ def field_map(text: str | None, given: Any, what: Literal["verdicts", "labels"],
                 )
             value[name.strip()] = path.strip()
     if not value:
-        value = {"id": "trajectory_id", "value": "value" if what == "labels" else "score"}
-        value |= {"source": "rater", "rater_kind": "rater_kind"} if what == "labels" else {"source": "judge"}
+        value = dict(NATIVE[what])
     if kind is not None:
         value["rater_kind_name"] = kind
     try:

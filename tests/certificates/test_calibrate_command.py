@@ -141,6 +141,35 @@ def test_an_ordinal_scale_with_a_pass_mark(capsys: pytest.CaptureFixture[str]) -
     assert answer["certificate"]["pass_mark"] == 4.0
 
 
+def native(*more: dict[str, Any]) -> None:
+    """Our own files of verdicts and labels, as `judge score --out` and label files are written."""
+    verdicts = [
+        {"trajectory_id": f"t{i}", "judge": "j", "score": i % 2, "reason": "Because.", "fingerprints": {"judge": "aa"}}
+        for i in range(60)
+    ]
+    labels = [
+        {
+            "trajectory_id": f"t{i}", "criterion": "polite", "value": float(i % 2 if i > 3 else 1), "rater": "ann",
+            "rater_kind": "human", "split": "dev" if i >= 40 else "test", "rubric_version": "1",
+        }
+        for i in range(60)
+    ]  # fmt: skip
+    for name, rows in (("v.jsonl", [*verdicts, *more]), ("l.jsonl", labels)):
+        Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def test_files_of_our_own_need_no_mapping_and_keep_their_splits_and_reasons(capsys: pytest.CaptureFixture[str]) -> None:
+    native()
+    report = asked(capsys, paths=("v.jsonl", "l.jsonl"))[1]["report"]
+    assert (report["criterion"], report["split"], report["n"]) == ("polite", "test", 40)
+    assert report["left_out"] == {"label of the dev split": 20}
+    assert {d["item"]: d["reason"] for d in report["disagreements"]} == {"t0": "Because.", "t2": "Because."}
+    native({"trajectory_id": "t99", "judge": "j", "score": 1, "fingerprints": {"judge": "bb"}})
+    code, error = error_of(capsys, "--verdicts", "v.jsonl", "--labels", "l.jsonl")
+    assert code == 2
+    assert "mixes 2 different judges under the name 'j'" in error
+
+
 def test_the_folder_holds_a_page_a_report_a_text_and_the_certificate(capsys: pytest.CaptureFixture[str]) -> None:
     files()
     assert run(["calibrate", "--verdicts", "v.csv", "--labels", "l.csv", "--out", "deep/r"]) == 3

@@ -86,6 +86,11 @@ def test_an_ordinal_scale_with_a_cut_has_both_kinds_of_numbers_and_without_one_n
     assert cut.label_counts == {"failed": 15, "passed": 15}
     assert cut.statistics["tpr"].value == 1.0
     assert cut.statistics["kappa_quadratic"].value is not None
+    # exact levels agree in 3 of 6; pass and fail agree in all 6
+    assert cut.statistics["agreement"].value == pytest.approx(0.5)
+    assert cut.statistics["pass_fail_agreement"].value == 1.0
+    assert cut.baselines["always the most common label"] == {"agreement": pytest.approx(1 / 3)}
+    assert cut.baselines["always pass"]["pass_fail_agreement"] == pytest.approx(0.5)
     assert cut.levels is not None
     assert sum(map(sum, cut.levels.counts)) == 30
     plain = examined(pairs(rows, FIVE))

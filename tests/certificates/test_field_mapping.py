@@ -204,3 +204,16 @@ def test_rows_left_out_are_counted_by_reason() -> None:
 def test_an_unknown_key_of_a_mapping_is_an_error() -> None:
     with pytest.raises(ValidationError, match="valeu"):
         FieldMap.model_validate({"id": "a", "valeu": "b"})
+
+
+def test_one_name_for_two_judges_is_refused() -> None:
+    rows = [{"id": "a", "v": 1, "f": {"judge": "x"}}, {"id": "b", "v": 1, "f": {"judge": "y"}}]
+    with pytest.raises(LabelError, match="mixes 2 different judges under the name 'unnamed'"):
+        read(rows, value="v", judge_fingerprint="f.judge")
+    assert len(read(rows, value="v", source="f.judge", judge_fingerprint="f.judge").observations) == 2
+
+
+def test_a_row_without_a_criterion_is_of_the_mappings_own() -> None:
+    rows = [{"id": "a", "v": 1, "c": "tone"}, {"id": "b", "v": 1, "c": ""}, {"id": "d", "v": 1}]
+    found = read(rows, value="v", criterion_path="c").observations
+    assert [o.criterion for o in found] == ["tone", "overall", "overall"]
