@@ -60,6 +60,10 @@ class Runs:
         open_runs: dict[str | None, list[tuple[str, Any]]] = {}
         key: str | None = None
         for locator, record in records:
+            if isinstance(record, Trajectory):
+                self._position += 1
+                yield record
+                continue
             claim = self._claim(record)
             if claim is not None and claim.layout != "item":
                 yield from self._run(locator, record, claim)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from judge.importers.detect import choose, rank, unusable
+from judge.importers.dialects.native import quick_native
 from judge.importers.mapping import read_mapping
 from judge.importers.source import Document, Fault, open_document
 from judge.protocols import Candidate, Importer
@@ -71,6 +72,8 @@ def open_trace(
     if importer is None:
         candidates = rank(document.head, words)
         importer = find("importers", choose(candidates, document.head, words, document.shown))
+    if importer.name == "native" and document.head.lines:
+        document.shortcut.parse = quick_native
     found = _numbered(_Reading(document, importer, mapping).run())
     return Opened(importer.name, candidates, found if limit is None else islice(found, max(limit, 0)))
 

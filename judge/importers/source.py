@@ -7,7 +7,7 @@ import hashlib
 import io
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
@@ -57,6 +57,13 @@ class Fault(NamedTuple):
     message: str
 
 
+class Shortcut:
+    """A quicker way from a line to what a format makes of it, set once the format is known; it may pass lines over."""
+
+    def __init__(self) -> None:
+        self.parse: Callable[[bytes], Any] | None = None
+
+
 class Document:
     """One opened file: what detection sees, then its records, once.
 
@@ -64,15 +71,23 @@ class Document:
         shown: The path as given, or "standard input".
         sha256: Of the file's bytes; None for standard input.
         head: The first records.
+        shortcut: For the lines behind those of the head.
     """
 
     def __init__(
-        self, path: Path | None, shown: str, sha256: str | None, head: Head, entries: Iterator[Entry | Fault]
+        self,
+        path: Path | None,
+        shown: str,
+        sha256: str | None,
+        head: Head,
+        entries: Iterator[Entry | Fault],
+        shortcut: Shortcut,
     ) -> None:
         self.path = path
         self.shown = shown
         self.sha256 = sha256
         self.head = head
+        self.shortcut = shortcut
         self._entries = entries
 
     def __iter__(self) -> Iterator[Entry | Fault]:
@@ -171,10 +186,17 @@ def _open(path: Path | None, shown: str, sha256: str | None, raw: IO[bytes]) -> 
         return _document(path, shown, sha256, _samples(stream, shown))
     refuse_foreign(start, shown)
     lines = _guarded(lines_of(stream, start, shown, longest=MAX_LINE), shown)
-    return _document(path, shown, sha256, _entries(lines, shown))
+    shortcut = Shortcut()
+    return _document(path, shown, sha256, _entries(lines, shown, shortcut), shortcut)
 
 
-def _document(path: Path | None, shown: str, sha256: str | None, entries: Iterator[Entry | Fault]) -> Document:
+def _document(
+    path: Path | None,
+    shown: str,
+    sha256: str | None,
+    entries: Iterator[Entry | Fault],
+    shortcut: Shortcut | None = None,
+) -> Document:
     first: list[Entry | Fault] = []
     records: list[Any] = []
     size = 0
@@ -192,7 +214,7 @@ def _document(path: Path | None, shown: str, sha256: str | None, entries: Iterat
     if whole is not None:
         records = whole[:HEAD] if isinstance(whole, list) else [whole]
     head = Head(whole=whole, records=tuple(records), lines=whole is None)
-    return Document(path, shown, sha256, head, _chained(first, entries))
+    return Document(path, shown, sha256, head, _chained(first, entries), shortcut or Shortcut())
 
 
 def _chained(first: list[Entry | Fault], rest: Iterator[Entry | Fault]) -> Iterator[Entry | Fault]:
@@ -201,7 +223,7 @@ def _chained(first: list[Entry | Fault], rest: Iterator[Entry | Fault]) -> Itera
     yield from rest
 
 
-def _entries(lines: Iterator[bytes], shown: str) -> Iterator[Entry | Fault]:
+def _entries(lines: Iterator[bytes], shown: str, shortcut: Shortcut) -> Iterator[Entry | Fault]:
     opening: list[bytes] = []
     for line in lines:
         opening.append(line)
@@ -222,14 +244,21 @@ def _entries(lines: Iterator[bytes], shown: str) -> Iterator[Entry | Fault]:
         return
     number = len(opening)
     yield Entry(f"line {number}", number, first.value, first.notes, len(opening[-1]))
-    yield from _rest_of_lines(following, number + 1, lines, shown)
+    yield from _rest_of_lines(following, number + 1, lines, shortcut)
 
 
-def _rest_of_lines(line: bytes | None, number: int, lines: Iterator[bytes], shown: str) -> Iterator[Entry | Fault]:
+def _rest_of_lines(
+    line: bytes | None, number: int, lines: Iterator[bytes], shortcut: Shortcut
+) -> Iterator[Entry | Fault]:
     while line is not None:
         after = next(lines, None)
         if line.strip():
-            yield _line(line, number, last=after is None)
+            quick = shortcut.parse(line) if shortcut.parse is not None else None
+            yield (
+                _line(line, number, last=after is None)
+                if quick is None
+                else Entry(f"line {number}", number, quick, (), len(line))
+            )
         line, number = after, number + 1
 
 

@@ -10,6 +10,20 @@ from judge.errors import TraceError
 from judge.types.trajectory import Trajectory
 
 
+def quick_native(line: bytes) -> Trajectory | None:
+    """The trajectory of a line straight from its bytes, or None for a line that the slow way has to look at.
+
+    That is a line which does not fit the schema, and one whose text may need replacing: NaN and infinities (which
+    JSON has not), lone surrogates and raw control characters (which this parser refuses).
+    """
+    if b"NaN" in line or b"Infinity" in line:
+        return None
+    try:
+        return Trajectory.model_validate_json(line)
+    except ValidationError:
+        return None
+
+
 def read_native(record: dict[str, Any], *, where: str) -> Trajectory:
     """The trajectory that `Trajectory.to_json` wrote.
 
