@@ -88,16 +88,33 @@ def main() -> None:
         large, small = Path(folder) / "large.jsonl", Path(folder) / "small.jsonl"
         runs = write_runs(large, options.mb * MIB)
         write_runs(small, small_mb * MIB)
-        plain, ours = seconds_of_json(large), seconds_of_load(large)
-        peak_small, peak_large = peak_of_load(small), peak_of_load(large)
-    size = options.mb
-    print(f"read_jsonl: {runs} trajectories, {size} MiB")
-    print(f"  json.loads   {size / plain:8.1f} MiB/s of CPU")
-    print(f"  judge.load   {size / ours:8.1f} MiB/s of CPU   {ours / plain:.2f} x the time of json.loads")
+        print(f"read_jsonl: {runs} trajectories, {options.mb} MiB of OpenAI chat, then the same in native form")
+        report("openai-chat", large, small)
+        for path in (large, small):
+            as_native(path)
+        report("native", large, small)
+
+
+def report(form: str, large: Path, small: Path) -> None:
+    """Speeds beside json.loads over the large file, and peak memory at both sizes."""
+    size = large.stat().st_size / MIB
+    plain, ours = seconds_of_json(large), seconds_of_load(large)
+    peak_small, peak_large = peak_of_load(small), peak_of_load(large)
+    print(f"  {form}: json.loads {size / plain:.1f} MiB/s of CPU, judge.load {size / ours:.1f} MiB/s")
+    print(f"    speed ÷ json.loads {plain / ours:.2f}")
     print(
-        f"  peak memory  {peak_small / MIB:8.1f} MiB at {small_mb} MiB, {peak_large / MIB:.1f} MiB at {size} MiB"
-        f"   ratio {peak_large / peak_small:.2f}"
+        f"    peak memory {peak_small / MIB:.1f} MiB at {small.stat().st_size / MIB:.0f} MiB, "
+        f"{peak_large / MIB:.1f} MiB at {size:.0f} MiB   ratio {peak_large / peak_small:.2f}"
     )
+
+
+def as_native(path: Path) -> None:
+    """Rewrites a file of trajectories in native form, in its place."""
+    from judge.importers import load, write_jsonl
+
+    other = path.with_name(f"native-{path.name}")
+    write_jsonl(load(path), other)
+    other.replace(path)
 
 
 if __name__ == "__main__":
