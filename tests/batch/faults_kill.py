@@ -89,22 +89,38 @@ def killed_at_random_moments(work: Path) -> Fault:
     )
 
 
+def rerun_after_a_kill(work: Path, *, items: int, concurrency: int, kill_at: int) -> dict[str, int]:
+    """Counts of a run that is killed after `kill_at` verdicts and then run again."""
+    source, folder = write_items(work / "in.jsonl", items), work / "run"
+    with JudgeServer(delay=0.05) as server, forks(source, folder, server.url, work, concurrency) as batches:
+        batches.run(resume=False, kill_at=kill_at)
+        kept = {name: server.calls[name] for name in recorded(folder)}
+        before = server.requests
+        ended = batches.run(resume=True)
+        again = sum(server.calls[name] - count for name, count in kept.items())
+        calls = server.requests - before
+    names = recorded(folder)
+    return {
+        "rows": len(kept),
+        "calls": calls,
+        "again": again,
+        "lines": len(names),
+        "unique": len(set(names)),
+        "status": ended["status"],
+    }
+
+
 def killed_after_the_twelfth(work: Path) -> Fault:
     """G-D38: 20 items, 4 at once, a kill after the 12th verdict."""
-    source, folder = write_items(work / "in.jsonl", 20), work / "run"
-    with JudgeServer(delay=0.05) as server, forks(source, folder, server.url, work, 4) as batches:
-        batches.run(resume=False, kill_at=12)
-        rows = len(recorded(folder))
-        kept = {name: server.calls[name] for name in recorded(folder)}
-        ended = batches.run(resume=True)
-        asked_again = sum(server.calls[name] - count for name, count in kept.items())
-    names = recorded(folder)
-    rerun = len(names) - rows
+    got = rerun_after_a_kill(work, items=20, concurrency=4, kill_at=12)
     return Fault(
         "kill -9 after the 12th of 20",
-        f"{rows} rows on disk, {rerun} judged in the rerun, {asked_again} recorded asked again, "
-        f"{len(set(names))} unique",
-        rows >= 12 and rerun <= 8 and asked_again == 0 and ended["status"] == 0 and len(set(names)) == 20 == len(names),
+        f"{got['rows']} rows on disk, {got['calls']} calls in the rerun, {got['again']} recorded asked again, "
+        f"{got['unique']} unique",
+        got["rows"] >= 12
+        and got["calls"] <= 8
+        and (got["again"], got["status"]) == (0, 0)
+        and got["unique"] == got["lines"] == 20,
     )
 
 
