@@ -62,7 +62,9 @@ def compare(
     """Compare judges, rubrics or juries on the same labelled runs; with --old and --new, say whether to switch."""
     if (old is None) != (new is None):
         raise UsageError("A switch needs both --old and --new.")
-    names = list(dict.fromkeys([*(judge or ()), *(name for name in (old, new) if name)]))
+    # under several rubrics, --old and --new name a judge under a rubric ("JUDGE, RUBRIC") and no judge to open
+    switched = () if rubric and len(rubric) > 1 else tuple(name for name in (old, new) if name)
+    names = list(dict.fromkeys([*(judge or ()), *switched]))
     prices = _prices(price or ())
     if set_name is not None and not (verdicts or labels):
         found = _live(set_name, names, rubric, criterion, repeats, samples, vote, base_url)

@@ -26,7 +26,7 @@ from judge.errors import LabelError, UsageError
 from judge.registry import unknown
 from judge.types.comparison import Comparison, Switch, Work
 from judge.types.jury import Jury
-from judge.types.rubric import BinaryScale
+from judge.types.rubric import BinaryScale, Rubric
 from judge.types.verdict import VoteRule
 
 
@@ -77,7 +77,8 @@ def compare_set(
 
     Args:
         rubrics: None given means the one that the set's criterion names. With several, a judge under each of them
-            counts as a judge, named "JUDGE, RUBRIC".
+            counts as a judge, named "JUDGE, RUBRIC"; of two rubrics with one id, "JUDGE, RUBRIC VERSION". All are
+            held against the labels that were made under the set's own rubric.
 
     Raises:
         LabelError, UsageError: The set is inconsistent, or has no such criterion.
@@ -86,13 +87,16 @@ def compare_set(
     chosen = load_set(name)
     asked = set_criterion(chosen, criterion)
     used = [rubric_of(rubric, settings) for rubric in rubrics or (asked.rubric,)]
+    named = _rubric_names(used)
+    labels, stale = set_labels(
+        chosen.labels, asked, asked.rubric_version or rubric_of(asked.rubric, settings).version, chosen.clusters()
+    )
     split = "test" if any(label.split == "test" for label in chosen.labels) else None
     datasets: list[Dataset] = []
     reasons: dict[str, Mapping[str, str]] = {}
     work: dict[str, Work] = {}
     agents: dict[str, str] = {}
-    for rubric in used:
-        labels, stale = set_labels(chosen.labels, asked, rubric.version, chosen.clusters())
+    for rubric, title in zip(used, named, strict=True):
         scale = asked.scale or rubric.criteria[0].scale
         own = next((c.scale for c in rubric.criteria if c.id == (asked.judged_by or asked.id)), scale)
         for judge in judges:
@@ -111,12 +115,22 @@ def compare_set(
             )
             if asked.pass_mark is not None:
                 data = cut_at(data, asked.pass_mark, own)
-            shown = judged.spec.name if len(used) == 1 else f"{judged.spec.name}, {rubric.id}"
+            shown = judged.spec.name if len(used) == 1 else f"{judged.spec.name}, {title}"
             datasets.append(replace(data, judge=shown))
             reasons[shown] = judged.beside.reasons
             work[shown] = judged.work
             agents.update(judged.beside.agents)
     return _compared(datasets, chosen.name, reasons=reasons, work=work, agents=agents)
+
+
+def _rubric_names(rubrics: Sequence[Rubric]) -> list[str]:
+    """What each rubric is called in a comparison: its id, with its version where two share the id."""
+    ids = [rubric.id for rubric in rubrics]
+    names = [rubric.id if ids.count(rubric.id) == 1 else f"{rubric.id} {rubric.version}" for rubric in rubrics]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"Two rubrics are {twice!r}.", hint="Give the changed one a version of its own.")
+    return names
 
 
 def compare_files(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from judge.engine.comparing import compare_set
 from judge.engine.facade import score_many
 from judge.engine.jury_file import load_jury
 from judge.errors import UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -125,6 +128,30 @@ def test_live_judges_and_rubrics_are_compared_on_the_test_split(own_folder: Path
     assert rows["fake/always-4"].tpr.value == 1.0
     assert "None of them is shown to agree with people beyond chance." in found.comparison.decision.words
     assert found.reasons["fake/always-4"]
+
+
+def test_two_versions_of_a_rubric_are_told_apart_by_the_verdicts_that_change(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shipped = (ROOT / "rubrics" / "process.yaml").read_text(encoding="utf-8")
+    changed = re.sub(r"(?m)^version:.*$", 'version: "2"', shipped)
+    assert changed != shipped
+    (own_folder / "process2.yaml").write_text(changed, encoding="utf-8")
+    script = {"default": 4, "trajectories": {}}
+    (own_folder / "same.yaml").write_text(json.dumps(script), encoding="utf-8")
+    names = ["fake/same.yaml, process 1", "fake/same.yaml, process 2"]
+    command = ["compare", "--set", "refunds", "-j", "fake/same.yaml", "-r", "process", "-r", "process2.yaml"]
+    command += ["--criterion", "passed_path", "--old", names[0], "--new", names[1], "--json"]
+    assert run(command) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert sorted(row["judge"] for row in document["judges"]) == names
+    assert document["switch"]["flips"] == []  # a scripted judge does not read its rubric
+    assert document["n"] == 25
+
+
+def test_one_rubric_twice_is_no_comparison(own_folder: Path) -> None:
+    with pytest.raises(UsageError, match="Two rubrics are 'process 1'"):
+        compare_set("refunds", ["rules/process"], settings=settings(own_folder), rubrics=["process", "process"])
 
 
 def recorded(folder: Path) -> list[str]:
