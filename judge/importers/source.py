@@ -69,7 +69,7 @@ class Document:
 
     Attributes:
         shown: The path as given, or "standard input".
-        sha256: Of the file's bytes; None for standard input.
+        sha256: Of the file's bytes, read for it when it is first asked for; None for standard input.
         head: The first records.
         shortcut: For the lines behind those of the head.
     """
@@ -85,10 +85,19 @@ class Document:
     ) -> None:
         self.path = path
         self.shown = shown
-        self.sha256 = sha256
+        self._sha256 = sha256
         self.head = head
         self.shortcut = shortcut
         self._entries = entries
+
+    @property
+    def sha256(self) -> str | None:
+        if self._sha256 is None and self.path is not None:
+            try:
+                self._sha256 = _sha256(self.path)
+            except OSError as error:
+                raise TraceError(f"{self.shown} cannot be read: {error}.") from None
+        return self._sha256
 
     def __iter__(self) -> Iterator[Entry | Fault]:
         return self._entries
@@ -104,18 +113,17 @@ def open_document(path: str | Path) -> Document:
         TraceError: The file does not exist, is empty, is no JSON, or is of a kind that is not read here.
     """
     if str(path) == "-":
-        return _open(None, "standard input", None, sys.stdin.buffer)
+        return _open(None, "standard input", sys.stdin.buffer)
     file = Path(path)
     if file.is_dir():
         return _open_folder(file, str(path))
     try:
-        sha256 = _sha256(file)
         stream: IO[bytes] = file.open("rb")
     except (OSError, ValueError) as error:
         reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
         raise TraceError(f"{str(path)!r} {reason}.", hint="Expected a trace file, or - for standard input.") from None
     try:
-        document = _open(file, str(path), sha256, stream)
+        document = _open(file, str(path), stream)
     except BaseException:
         stream.close()
         raise
@@ -164,7 +172,7 @@ def _samples(file: IO[bytes], shown: str) -> Iterator[Entry | Fault]:
         yield entry._replace(value=log)
 
 
-def _open(path: Path | None, shown: str, sha256: str | None, raw: IO[bytes]) -> Document:
+def _open(path: Path | None, shown: str, raw: IO[bytes]) -> Document:
     stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, raw))
     start = stream.peek(4096)[:4096]
     if start[:2] == b"\x1f\x8b":
@@ -183,11 +191,11 @@ def _open(path: Path | None, shown: str, sha256: str | None, raw: IO[bytes]) -> 
         if not start:
             raise TraceError(f"{shown}: is zstd and unpacks to nothing.", hint=_EXPECTED)
     if start[:4] == b"PK\x03\x04" and path is not None:
-        return _document(path, shown, sha256, _samples(stream, shown))
+        return _document(path, shown, None, _samples(stream, shown))
     refuse_foreign(start, shown)
     lines = _guarded(lines_of(stream, start, shown, longest=MAX_LINE), shown)
     shortcut = Shortcut()
-    return _document(path, shown, sha256, _entries(lines, shown, shortcut), shortcut)
+    return _document(path, shown, None, _entries(lines, shown, shortcut), shortcut)
 
 
 def _document(
