@@ -374,8 +374,11 @@ def _pass_rate(
     verdicts = np.concatenate([said, extra])
     labels = np.concatenate([(label[known] >= mark).astype(np.float64), np.full(len(extra), np.nan)])
     groups = _of(data.groups, known) + [group for _, group in beside.unlabelled]
-    # runs made by construction are a sample of nothing
-    return pass_rate(verdicts, labels, design="unknown" if design == "constructed" else design, groups=groups, rng=rng)
+    if design != "constructed":
+        return pass_rate(verdicts, labels, design=design, groups=groups, rng=rng)
+    none = undefined("runs built by hand are a sample of no population", n=len(labels))
+    found = pass_rate(verdicts, labels, design="unknown", groups=groups, rng=rng)
+    return found.model_copy(update={"corrected": none, "labels_only": none})
 
 
 def _reliability(
