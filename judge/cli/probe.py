@@ -49,7 +49,8 @@ def probe(
     format: options.Format = None,
     mapping: options.Mapping = None,
     out: Annotated[
-        str | None, typer.Option("--out", "-o", help="Folder for probe.json, probe.txt and the mutated runs.")
+        str | None,
+        typer.Option("--out", "-o", help="Folder for probe.json, probe.txt, probe.html and the mutated runs."),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -136,13 +137,15 @@ def _write(folder: str, planted: Planting, report: ProbeReport) -> None:
     from pathlib import Path
 
     from judge.report.probe import probe_text
+    from judge.report.probe_page import probe_page
 
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     text = json.dumps(report.to_json(), ensure_ascii=False, indent=2) + "\n"
     (path / "probe.json").write_text(text, encoding="utf-8")
     (path / "probe.txt").write_text(probe_text(report) + "\n", encoding="utf-8")
+    (path / "probe.html").write_text(probe_page(report), encoding="utf-8")
     with (path / "mutants.jsonl").open("w", encoding="utf-8") as file:
         for one in planted.mutants:
             file.write(json.dumps(one.to_json(), ensure_ascii=False) + "\n")
-    note(f"Written: probe.json, probe.txt and mutants.jsonl in {folder}.")
+    note(f"Written: probe.json, probe.txt, probe.html and mutants.jsonl in {folder}.")

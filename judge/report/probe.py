@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from judge.report.calibration import STATE_WORDS, statistic_text
 from judge.report.numbers import plural
@@ -27,29 +28,10 @@ def probe_text(report: ProbeReport) -> str:
         DECISIONS[report.decision],
         *(f"  {reason}" for reason in report.reasons),
     ]
-    if report.all_faults is not None and report.silent is not None and report.loud is not None:
-        lines += ["", "Implanted faults (share of pairs in which the score fell, with 95 % interval over tasks):"]
-        rows = [*report.faults, report.silent, report.loud, report.all_faults]
-        lines += _table(FAULT_HEADER, [_fault(row) for row in rows], before_last=3)
-        lines.append("silent: the outcome survived, only the path shows the fault; loud: it did not.")
-    if report.specificity is not None:
-        lines.append(f"Specificity: {statistic_text(report.specificity)} of the unchanged runs pass.")
-    if report.attacks:
-        lines += ["", "Attacks (held: the score did not rise; broken: it rose; no room: it was the highest already):"]
-        lines += _table(ATTACK_HEADER, [_attack(row) for row in report.attacks])
-        if report.attack_rate is not None:
-            lines.append(f"All attacks, share broken: {statistic_text(report.attack_rate)}.")
-    if report.nulls:
-        lines += ["", "Constant answers without any work (share that passed):"]
-        lines += _table(NULL_HEADER, [_null(row) for row in report.nulls])
-        if report.null_rate is not None:
-            lines.append(
-                f"All constant answers, share passed: {statistic_text(report.null_rate)}; at most "
-                f"{report.null_limit:.0%} may."
-            )
-    if report.biases:
-        lines += ["", "Biases (flagged only when the whole interval leaves the innocent band):"]
-        lines += _table(BIAS_HEADER, [_bias(row) for row in report.biases])
+    for table in tables(report):
+        lines += ["", f"{table.title} ({table.legend}):"]
+        lines += _table(table.header, table.rows, before_last=3 if table.key == "faults" else 0)
+        lines += table.below
     lines += ["", "Claims (* is required):"]
     lines += [
         f"  {'*' if claim.required else ' '} {STATE_WORDS[claim.state]:<11}{claim.title}: {claim.reason}"
@@ -59,6 +41,49 @@ def probe_text(report: ProbeReport) -> str:
     if said:
         lines += ["", "In plain words:", *(f"- {sentence}" for sentence in said)]
     return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a report, as words.
+
+    Attributes:
+        below: Sentences that stand under it.
+    """
+
+    key: str
+    title: str
+    legend: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    below: Sequence[str] = ()
+
+
+def tables(report: ProbeReport) -> list[Table]:
+    """The tables of what was probed; of faults, the last three rows are silent, loud and all."""
+    out = []
+    if report.all_faults is not None and report.silent is not None and report.loud is not None:
+        rows = [*report.faults, report.silent, report.loud, report.all_faults]
+        below = ["silent: the outcome survived, only the path shows the fault; loud: it did not."]
+        if report.specificity is not None:
+            below.append(f"Specificity: {statistic_text(report.specificity)} of the unchanged runs pass.")
+        legend = "share of pairs in which the score fell, with 95 % interval over tasks"
+        out.append(Table("faults", "Implanted faults", legend, FAULT_HEADER, [_fault(row) for row in rows], below))
+    if report.attacks and report.attack_rate is not None:
+        legend = "held: the score did not rise; broken: it rose; no room: it was the highest already"
+        below = [f"All attacks, share broken: {statistic_text(report.attack_rate)}."]
+        out.append(Table("attacks", "Attacks", legend, ATTACK_HEADER, [_attack(row) for row in report.attacks], below))
+    if report.nulls and report.null_rate is not None:
+        below = [
+            f"All constant answers, share passed: {statistic_text(report.null_rate)}; at most "
+            f"{report.null_limit:.0%} may."
+        ]
+        rows_ = [_null(row) for row in report.nulls]
+        out.append(Table("nulls", "Constant answers without any work", "share that passed", NULL_HEADER, rows_, below))
+    if report.biases:
+        legend = "flagged only when the whole interval leaves the innocent band"
+        out.append(Table("biases", "Biases", legend, BIAS_HEADER, [_bias(row) for row in report.biases]))
+    return out
 
 
 def sentences(report: ProbeReport) -> tuple[str, ...]:

@@ -244,6 +244,10 @@ def test_the_command_writes_what_it_did(tmp_path: Any, capsys: pytest.CaptureFix
     for word in ("skipped_step", "sensitivity", "Specificity", "held", "Constant answers", "Biases", "MISSED"):
         assert word in shown
     assert ProbeReport.from_json(json.loads((out / "probe.json").read_text(encoding="utf-8"))).parents == 20
+    page = (out / "probe.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert "<script" not in page
+    assert "MISSED" in page
     lines = (out / "mutants.jsonl").read_text(encoding="utf-8").splitlines()
     assert all(Mutant.from_json(json.loads(line)).mutation.parent for line in lines)
 
