@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,17 +21,19 @@ from judge.calibration.findings import (
     CountTable,
     Disagreement,
     MetricAgreement,
-    RubricHealth,
     SliceResult,
     WobbleReport,
 )
+from judge.calibration.forecast import GateForecast, forecast_gate
 from judge.calibration.icc import icc
 from judge.calibration.kappa import agreement_coefficient
 from judge.calibration.pass_mark import Costs, band_on_test, choose_band
-from judge.calibration.proportions import share, wilson
+from judge.calibration.proportions import design_effect, share, wilson
 from judge.calibration.rank_correlation import rank_agreement
 from judge.calibration.rank_stability import RankStability, rank_stability
+from judge.calibration.ratings import cluster_codes
 from judge.calibration.resampling import Floats
+from judge.calibration.rubric_health import rubric_health
 from judge.calibration.sentences import plain_words
 from judge.calibration.wobble import wobble
 from judge.errors import StatisticsError
@@ -41,10 +42,6 @@ from judge.types.estimate import Statistic, undefined
 
 SMALL_SLICE = 20
 """A slice with fewer labels gets a warning beside its numbers."""
-FAULT = re.compile(r"\b(fail\w*|wrong\w*|error\w*|never|missing|skipp\w*|invent\w*|without approval|unsafe)\b", re.I)
-PRAISE = re.compile(
-    r"\b(no (errors?|faults?|problems?)|every requirement|all requirements|perfect\w*|flawless\w*)\b", re.I
-)
 
 
 @dataclass(frozen=True)
@@ -79,6 +76,7 @@ def examine(
     cut: float | None = None,
     target: float = 0.02,
     costs: Costs | None = None,
+    gate_bar: float | None = None,
     dev: Dataset | None = None,
     beside: Beside | None = None,
 ) -> CalibrationReport:
@@ -89,6 +87,7 @@ def examine(
         design: How the labelled runs were drawn; never guessed.
         cut: Lowest value that counts as passed, on an ordinal scale; None there leaves pass and fail untested.
         target: Flip rate that the number of votes is asked for.
+        gate_bar: Share of passing runs that a gate on these runs would ask for; its forecast is given then.
         costs, dev: A review band is chosen on `dev` by `costs`, when both are given, and reported on `data`.
     """
     beside = beside or Beside()
@@ -164,8 +163,16 @@ def examine(
         ranking=_ranking(data, verdict, beside, rng),
         pass_rate=_pass_rate(data, label, verdict, mark, design, beside, rng),
         reliability=_reliability(data, label, mark),
+        forecast=_forecast(data, verdict, mark, gate_bar),
         automation=_automation(data, dev, mark, costs, rng),
-        health=_health(data, verdict, beside),
+        health=rubric_health(
+            data.items,
+            data.scores or data.verdicts,
+            beside.reasons,
+            low=(data.score_scale or data.scale).low,
+            high=(data.score_scale or data.scale).high,
+            legal=len(data.score_domain) if data.score_domain else None,
+        ),
         slices=_slices(data, label, verdict, mark, rng),
         disagreements=_disagreements(data, label, verdict, beside),
     )
@@ -395,6 +402,17 @@ def _reliability(
     return tuple(out) if len(out) <= 25 else ()
 
 
+def _forecast(data: Dataset, verdict: Floats, mark: float | None, bar: float | None) -> GateForecast | None:
+    """The chance that a gate on as many runs goes red though nothing changed, and the least change it can see."""
+    known = ~np.isnan(verdict)
+    if bar is None or mark is None or not known.any():
+        return None
+    passed = (verdict[known] >= mark).astype(np.float64)
+    cluster = cluster_codes(_of(data.groups, known), len(passed))
+    effect = design_effect(passed, cluster) if len(set(cluster.tolist())) < len(passed) else 1.0
+    return forecast_gate(int(passed.sum()), len(passed), bar=bar, n=len(passed), design_effect=max(1.0, effect or 1.0))
+
+
 def _automation(
     data: Dataset, dev: Dataset | None, mark: float | None, costs: Costs | None, rng: np.random.Generator
 ) -> Automation | None:
@@ -415,31 +433,6 @@ def _complete(data: Dataset, mark: float) -> tuple[list[float], list[float], lis
         if score is not None
     ]
     return [r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows]
-
-
-def _health(data: Dataset, verdict: Floats, beside: Beside) -> RubricHealth | None:
-    scores = _floats(data.scores) if data.scores else verdict
-    known = scores[~np.isnan(scores)]
-    if not len(known):
-        return None
-    scale = data.score_scale or data.scale
-    contradictory = [
-        item
-        for item, score in zip(data.items, scores, strict=True)
-        if (reason := beside.reasons.get(item))
-        and (
-            (score == scale.high and FAULT.search(reason) and not PRAISE.search(reason))
-            or (score == scale.low and PRAISE.search(reason))
-        )
-    ]
-    legal = len(data.score_domain) if data.score_domain else None
-    return RubricHealth(
-        saturation=float((known == scale.high).mean()),
-        values_used=len(np.unique(known)),
-        values_legal=legal,
-        constant=len(np.unique(known)) == 1,
-        contradictions=tuple(contradictory),
-    )
 
 
 def _slices(

@@ -26,6 +26,7 @@ def plain_words(report: CalibrationReport) -> tuple[str, ...]:
         _ranking(report),
         _rate(report),
         _automation(report),
+        _forecast(report),
         _health(report),
         _kinds(report),
     ]
@@ -185,6 +186,19 @@ def _automation(report: CalibrationReport) -> str:
     return (
         f"With the given costs it would decide {percent(test.coverage.value or 0.0)} of the runs by itself, right in "
         f"{agreement} of them, and send the rest to a person."
+    )
+
+
+def _forecast(report: CalibrationReport) -> str:
+    found = report.forecast
+    if found is None:
+        return ""
+    drop = (
+        "no drop at all can be seen" if found.least_drop is None else f"a drop of {percent(found.least_drop)} is seen"
+    )
+    return (
+        f"A gate that asks for {percent(found.bar)} passing runs of {found.n} would be red with a chance of "
+        f"{percent(found.red)} though nothing changed; {drop} with a chance of {percent(found.power)}."
     )
 
 

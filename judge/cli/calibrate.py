@@ -70,6 +70,9 @@ def calibrate(
     ] = None,
     certificates: Annotated[str | None, typer.Option("--certificates", help="Folder of certificates.")] = None,
     sign: Annotated[str | None, typer.Option("--sign", help="File with a raw ed25519 private key (32 bytes).")] = None,
+    gate_bar: Annotated[
+        float | None, typer.Option("--gate-bar", min=0.0, max=1.0, help="Forecast a gate that asks for this pass rate.")
+    ] = None,
     days: Annotated[int | None, typer.Option("--days", min=1, help="How long the certificate holds.")] = None,
     base_url: options.BaseUrl = None,
     as_json: options.AsJson = False,
@@ -90,6 +93,7 @@ def calibrate(
     changes = {
         "profile": _profile(profile),
         "costs": _costs(cost_false_pass, cost_false_fail, cost_review),
+        "gate_bar": gate_bar,
         "days": days,
         "save": settings.certificates,
         "key": _key(sign),

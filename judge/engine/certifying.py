@@ -74,6 +74,7 @@ class Terms:
     population: Population = field(default_factory=Population)
     costs: Costs | None = None
     target: float = 0.02
+    gate_bar: float | None = None
     days: int | None = None
     save: Path | None = None
     key: bytes | None = field(default=None, repr=False)
@@ -146,6 +147,7 @@ def finish(
         cut=cut,
         target=terms.target,
         costs=terms.costs,
+        gate_bar=terms.gate_bar,
         dev=dev,
         beside=judged.beside,
         rng=rng,
