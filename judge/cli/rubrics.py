@@ -1,4 +1,4 @@
-"""`judge rubrics`: list, show, lint and start rubrics."""
+"""`judge rubrics`: list, show, lint, start and improve rubrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judge.cli import options
 from judge.cli.output import emit, say, table
 from judge.errors import UsageError
 
-app = typer.Typer(help="List, show, lint and start rubrics.", no_args_is_help=True)
+app = typer.Typer(help="List, show, lint, start and improve rubrics.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -79,3 +79,37 @@ def new(
         emit({"path": str(path)})
     else:
         say(f"Wrote {path}. Edit it, then run `judge rubrics lint {path}`.")
+
+
+@app.command("improve")
+def improve(
+    set_name: Annotated[str, typer.Argument(help="A calibration set with dev labels.", metavar="SET")],
+    rubric: Annotated[str | None, typer.Option("--rubric", "-r", help="Rubric; the set names its own.")] = None,
+    edit: Annotated[str | None, typer.Option("--edit", help="A changed rubric to measure on the same runs.")] = None,
+    criterion: Annotated[str | None, typer.Option("--criterion", help="Criterion of the set.")] = None,
+    judge: options.Judge = None,
+    final: Annotated[
+        bool, typer.Option("--final", help="Measure on the test split; every such look is counted.")
+    ] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show where judge and people disagree on dev runs, by the clause it turns on, and whether an edit helps."""
+    from datetime import UTC, datetime
+
+    from judge.config import load_settings
+    from judge.engine.rubric_work import work_on_rubric
+    from judge.report.compare import rubric_work_text
+
+    found = work_on_rubric(
+        set_name,
+        rubric,
+        settings=load_settings({"judge": judge}),
+        now=datetime.now(UTC),
+        edit=edit,
+        criterion=criterion,
+        final=final,
+    )
+    if as_json:
+        emit(found.to_json())
+    else:
+        say(rubric_work_text(found))

@@ -22,10 +22,12 @@ from judge.config import Settings
 from judge.engine.calibrating import judge_set, set_criterion, set_labels
 from judge.engine.certifying import SEED, voter
 from judge.engine.facade import rubric_of
-from judge.errors import LabelError, UsageError
+from judge.errors import LabelError, TooFewLabels, UsageError
 from judge.registry import unknown
+from judge.types.calibration_set import CalibrationSet
 from judge.types.comparison import Comparison, Switch, Work
 from judge.types.jury import Jury
+from judge.types.label import Split
 from judge.types.rubric import BinaryScale, Rubric
 from judge.types.verdict import VoteRule
 
@@ -71,9 +73,10 @@ def compare_set(
     rubrics: Sequence[str | Path] = (),
     criterion: str | None = None,
     repeats: int | None = None,
+    split: Split = "test",
     progress: Callable[[int], None] | None = None,
 ) -> Compared:
-    """Runs every judge under every rubric on a set (cached) and compares them on its test split.
+    """Runs every judge under every rubric on one split of a set (cached) and compares them there.
 
     Args:
         rubrics: None given means the one that the set's criterion names. With several, a judge under each of them
@@ -84,14 +87,13 @@ def compare_set(
         LabelError, UsageError: The set is inconsistent, or has no such criterion.
         TooFewLabels: Fewer than two judges, or nothing to compare.
     """
-    chosen = load_set(name)
+    chosen = only_split(load_set(name), split)
     asked = set_criterion(chosen, criterion)
     used = [rubric_of(rubric, settings) for rubric in rubrics or (asked.rubric,)]
     named = _rubric_names(used)
     labels, stale = set_labels(
         chosen.labels, asked, asked.rubric_version or rubric_of(asked.rubric, settings).version, chosen.clusters()
     )
-    split = "test" if any(label.split == "test" for label in chosen.labels) else None
     datasets: list[Dataset] = []
     reasons: dict[str, Mapping[str, str]] = {}
     work: dict[str, Work] = {}
@@ -121,6 +123,20 @@ def compare_set(
             work[shown] = judged.work
             agents.update(judged.beside.agents)
     return _compared(datasets, chosen.name, reasons=reasons, work=work, agents=agents)
+
+
+def only_split(chosen: CalibrationSet, split: Split) -> CalibrationSet:
+    """The set with the labels of one split and the runs that they are on: no other run is judged.
+
+    Raises:
+        TooFewLabels: The split has no label.
+    """
+    labels = tuple(label for label in chosen.labels if label.split == split)
+    if not labels:
+        raise TooFewLabels(f"Set {chosen.name!r} has no label of the {split} split.")
+    on = {label.trajectory_id for label in labels}
+    runs = tuple(run for run in chosen.trajectories if run.id in on)
+    return chosen.model_copy(update={"labels": labels, "trajectories": runs})
 
 
 def _rubric_names(rubrics: Sequence[Rubric]) -> list[str]:
