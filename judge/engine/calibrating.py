@@ -231,7 +231,7 @@ def judge_set(
         ),
         served=tuple(sorted({m for v in verdicts for c in v.criteria for t in c.votes if (m := t.served_model)})),
         beside=_beside(chosen, runs, verdicts, asked),
-        panel=panel_of(used, settings.samples) if spec.jury is None else None,
+        panel=panel_of(used, settings.samples, settings.stop) if spec.jury is None else None,
         work=_work(verdicts),
     )
 
