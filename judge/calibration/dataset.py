@@ -28,6 +28,8 @@ class Dataset:
         repeats: The judge's samples, outer index sample, inner index item; of pairs judged in both orders, those of the
             first order.
         orders: For pairs judged in both orders, the values by name of the order; else empty.
+        repeats_by_cause: Repeats that differ by more than the draw, e.g. by a reworded prompt; each is held against
+            the first sample.
         groups: Task of each item; the item itself where none is known.
         left_out: Why how many items or rows are not here.
         kinds: Kinds of rater that stand behind the labels.
@@ -48,6 +50,7 @@ class Dataset:
     left_out: Mapping[str, int] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
     probabilities: tuple[float | None, ...] = ()
+    repeats_by_cause: Mapping[str, tuple[tuple[float | None, ...], ...]] = field(default_factory=dict)
     splits: tuple[str, ...] = ()
     scores: tuple[float | None, ...] = ()
     score_scale: Scales | None = None
@@ -76,6 +79,9 @@ class Dataset:
             **kept,
             raters={name: cut(values) for name, values in self.raters.items()},
             repeats=tuple(cut(sample) for sample in self.repeats),
+            repeats_by_cause={
+                cause: tuple(cut(sample) for sample in repeats) for cause, repeats in self.repeats_by_cause.items()
+            },
             orders={name: cut(values) for name, values in self.orders.items()},
             slices={name: cut(values) for name, values in self.slices.items()},
         )
@@ -138,8 +144,13 @@ def join(
         else:
             given[label.item][label.source] = label
     said: dict[str, dict[str | None, dict[int, Observation]]] = defaultdict(dict)
+    others: dict[str, dict[int, dict[str, float | None]]] = defaultdict(lambda: defaultdict(dict))
     for verdict in verdicts:
-        if verdict.source == judge and verdict.criterion == (judged_by or criterion):
+        if verdict.source != judge or verdict.criterion != (judged_by or criterion):
+            continue
+        if verdict.cause != "sampling":
+            others[verdict.cause][verdict.sample][verdict.item] = verdict.value
+        else:
             said[verdict.item].setdefault(verdict.order, {})[verdict.sample] = verdict
     counts["verdict without a label"] += sum(item not in labelled for item in said)
     kept: list[tuple[str, float, Observation]] = []
@@ -196,6 +207,10 @@ def join(
         }
         if len(names_of_orders) > 1
         else {},
+        repeats_by_cause={
+            cause: tuple(tuple(by_item.get(item) for item, _, _ in kept) for _, by_item in sorted(by_sample.items()))
+            for cause, by_sample in others.items()
+        },
     )
 
 
@@ -209,6 +224,10 @@ def cut_at(data: Dataset, mark: float, score_scale: Scales) -> Dataset:
         data,
         verdicts=tuple(passed(score) for score in data.verdicts),
         repeats=tuple(tuple(passed(score) for score in sample) for sample in data.repeats),
+        repeats_by_cause={
+            cause: tuple(tuple(passed(score) for score in sample) for sample in repeats)
+            for cause, repeats in data.repeats_by_cause.items()
+        },
         scores=data.verdicts,
         score_scale=score_scale,
     )

@@ -327,22 +327,37 @@ def _share_below(values: Floats) -> Floats:
 
 
 def _wobble(data: Dataset, target: float, beside: Beside, rng: np.random.Generator) -> tuple[WobbleReport, ...]:
-    if len(data.repeats) < 2:
-        return ()
-    matrix = np.column_stack([_floats(sample) for sample in data.repeats])
-    found = wobble(matrix, groups=data.groups, target=target, rng=rng)
+    """Wobble by cause: sampling from the repeats themselves, another cause from its repeats beside the first sample."""
+    by_cause: dict[str, tuple[tuple[float | None, ...], ...]] = {"sampling": data.repeats}
+    by_cause |= {cause: (*data.repeats[:1], *repeats) for cause, repeats in data.repeats_by_cause.items()}
+    return tuple(
+        _wobble_of(cause, repeats, data.groups, target, beside, rng)
+        for cause, repeats in by_cause.items()
+        if len(repeats) >= 2
+    )
+
+
+def _wobble_of(
+    cause: str,
+    repeats: Sequence[Sequence[float | None]],
+    groups: Sequence[str],
+    target: float,
+    beside: Beside,
+    rng: np.random.Generator,
+) -> WobbleReport:
+    matrix = np.column_stack([_floats(sample) for sample in repeats])
+    found = wobble(matrix, groups=groups, target=target, rng=rng)
     ranges = Counter(f"{entry.spread:g}" for entry in found.items if entry is not None)
     price = None
     if beside.usd_per_vote is not None and found.votes_needed is not None:
         price = beside.usd_per_vote * found.votes_needed
-    return (
-        WobbleReport(
-            found=found,
-            n_items=sum(entry is not None for entry in found.items),
-            ranges=dict(sorted(ranges.items(), key=lambda pair: float(pair[0]))),
-            target=target,
-            usd_per_verdict=price,
-        ),
+    return WobbleReport(
+        cause=cause,
+        found=found,
+        n_items=sum(entry is not None for entry in found.items),
+        ranges=dict(sorted(ranges.items(), key=lambda pair: float(pair[0]))),
+        target=target,
+        usd_per_verdict=price,
     )
 
 

@@ -95,6 +95,8 @@ class FieldMap(Record):
         orders: Name of an order ("ab", "ba") to the path of its value, for pairwise verdicts in both orders.
         source: Path of the judge's or rater's name; `source_name` is a fixed name.
         rater_kind: Path of the rater's kind; `rater_kind_name` is a fixed kind, for a file that does not say.
+        cause: Path of why a row is a repeat: "sampling", "prompt" (reworded), "criteria_order" or "model_change". Rows
+            of another cause than sampling show that part of the wobble and take no part in the verdict.
         explode: Path of an object with one value a key: each key becomes an item "ID/key".
         values: Text of a value to what it means on the scale; null means "not applicable", and a text that begins
             with "failed:" that the judgement failed.
@@ -115,6 +117,7 @@ class FieldMap(Record):
     criterion: str = "overall"
     criterion_path: str | None = None
     sample: str | None = None
+    cause: str | None = None
     group: Paths | None = None
     split: str | None = None
     rater_kind: str | None = None

@@ -22,6 +22,7 @@ from judge.errors import LabelError
 from judge.types.rubric import BinaryScale, LevelScale, RangeScale
 
 Scales = BinaryScale | LevelScale | RangeScale
+CAUSES = ("sampling", "prompt", "criteria_order", "model_change")
 PASS_WORDS = {"pass": 1.0, "passed": 1.0, "true": 1.0, "yes": 1.0, "fail": 0.0, "failed": 0.0, "false": 0.0, "no": 0.0}
 NOT_APPLICABLE = frozenset({"n/a", "na", "not_applicable", "not applicable"})
 
@@ -34,6 +35,7 @@ class Observation:
         value: On the scale; None when `failed` says why there is none, or when not applicable.
         failed: Why the judgement has no value, or None.
         sample: Index of the repeat, from 0.
+        cause: Why it is a repeat; see `FieldMap.cause`.
         order: "ab", "ba" for pairwise verdicts, else None.
     """
 
@@ -43,6 +45,7 @@ class Observation:
     value: float | None
     failed: str | None = None
     sample: int = 0
+    cause: str = "sampling"
     order: str | None = None
     group: str | None = None
     split: str | None = None
@@ -120,7 +123,7 @@ def observe(rows: Iterable[Mapping[str, Any]], fields: FieldMap, scale: Scales, 
     """
     left_out: Counter[str] = Counter()
     bad: Counter[str] = Counter()
-    seen: dict[tuple[str, str, str, int, str | None], tuple[str, Observation]] = {}
+    seen: dict[tuple[str, str, str, int, str | None, str], tuple[str, Observation]] = {}
     prints: dict[str, set[str]] = {}
     total = 0
     for row in rows:
@@ -142,6 +145,7 @@ def observe(rows: Iterable[Mapping[str, Any]], fields: FieldMap, scale: Scales, 
                 observation.source,
                 observation.sample,
                 observation.order,
+                observation.cause,
             )
             earlier = seen.get(key)
             if earlier is None:
@@ -174,8 +178,12 @@ def _observations(
     sample = _numeric(row, fields.sample, item, bad)
     group = identity(row, fields.group) if fields.group else None
     failed = "failed: marked as failed" if fields.failed and fields.failed.holds(row) else None
+    cause = _text(row, fields.cause) or "sampling"
+    if cause not in CAUSES:
+        bad[f"the cause of a repeat is {cause!r}, not one of {', '.join(CAUSES)} ({item})"] += 1
     base = {
         "criterion": criterion,
+        "cause": cause,
         "group": group,
         "split": _text(row, fields.split),
         "rater_kind": _text(row, fields.rater_kind) or fields.rater_kind_name,

@@ -124,17 +124,18 @@ def _failures(report: CalibrationReport) -> str:
 
 
 def _wobble(report: CalibrationReport) -> str:
-    if not report.wobble:
+    wobble = next((entry for entry in report.wobble if entry.cause == "sampling"), None)
+    if wobble is None:
         return "Whether it says the same twice is unknown: there are no repeats."
-    found = report.wobble[0].found
+    found = wobble.found
     if found.flip_rate.value is None:
         return f"Whether it says the same twice is unknown: {found.flip_rate.reason}."
     text = f"Asked twice about the same run, it gives another verdict {percent(found.flip_rate.value)} of the time"
     if found.votes_needed is None:
-        return f"{text}; no number of votes up to 51 is known to bring that to {percent(report.wobble[0].target)}."
+        return f"{text}; no number of votes up to 51 is known to bring that to {percent(wobble.target)}."
     if found.votes_needed == 1:
         return f"{text}."
-    return f"{text}; {found.votes_needed} votes bring that to {percent(report.wobble[0].target)}."
+    return f"{text}; {found.votes_needed} votes bring that to {percent(wobble.target)}."
 
 
 def _ceiling(report: CalibrationReport) -> str:
