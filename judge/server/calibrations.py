@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from judge.calibration.claims import KINDS
 from judge.calibration.sets import set_names
 from judge.errors import UnknownName
 from judge.server.access import ServiceHere, allow, check_csrf, need
@@ -43,6 +44,9 @@ class CalibrationRequest(BaseModel):
     samples: int | None = Field(default=None, ge=1, le=21)
     repeats: int | None = Field(default=None, ge=2, le=21)
     profile: Profile | None = None
+    claims: list[Annotated[str, Field(max_length=40)]] | None = Field(
+        default=None, max_length=20, description='What must be proved, e.g. ["tpr", "tnr", "kappa"]; all by default.'
+    )
 
 
 def checked(service: Service, body: CalibrationRequest) -> dict[str, Any]:
@@ -53,6 +57,9 @@ def checked(service: Service, body: CalibrationRequest) -> dict[str, Any]:
     """
     if (body.queue is None) == (body.set is None):
         raise Problem(422, "invalid_request", "Exactly one of `queue` and `set` is needed.")
+    strange = sorted(set(body.claims or ()) - set(KINDS))
+    if strange:
+        raise Problem(422, "unknown_claim", f"There is no claim {strange[0]!r}.", hint=f"Claims: {', '.join(KINDS)}.")
     try:
         if body.queue is not None:
             service.queues.settings(body.queue)

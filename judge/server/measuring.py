@@ -40,7 +40,11 @@ class CheckRequest(BaseModel):
             "examples": [
                 {
                     "trajectory": EXAMPLE_RUN,
-                    "policy": {"checks": [{"id": "asks-first", "approval": {"tools": ["refund"]}}]},
+                    "policy": {
+                        "id": "desk",
+                        "title": "Refund desk",
+                        "checks": [{"id": "asks", "approval": {"tools": ["refund"]}}],
+                    },
                 }
             ]
         },

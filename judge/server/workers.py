@@ -22,6 +22,7 @@ from judge.report.page import calibration_page
 from judge.server.label_set import set_of_queue
 from judge.server.service import Service
 from judge.store.jobs import Job, JobKind, new_id
+from judge.types.calibration_set import RequiredClaim
 from judge.types.trajectory import Trajectory
 
 LOG = logging.getLogger("judge.server")
@@ -146,6 +147,11 @@ class Workers:
         chosen: Any = asked["set"] if asked["queue"] is None else set_of_queue(service.queues, asked["queue"])
         rubric = None if asked["queue"] is None else service.rubric(service.queues.settings(asked["queue"]).rubric)
         told = _Told(service, job.id)
+        asked_terms: dict[str, Any] = {}
+        if asked["profile"] is not None:
+            asked_terms["profile"] = asked["profile"]
+        if asked["claims"] is not None:
+            asked_terms["claims"] = tuple(RequiredClaim(name=name) for name in asked["claims"])
         found = calibrate_set(
             chosen,
             settings=settings,
@@ -153,7 +159,7 @@ class Workers:
             rubric=rubric,
             criterion=asked["criterion"],
             repeats=asked["repeats"],
-            terms=lambda terms: replace(terms, save=settings.certificates, profile=asked["profile"] or terms.profile),
+            terms=lambda terms: replace(terms, save=settings.certificates, **asked_terms),
             progress=told.judged,
         )
         result = {"decision": found.certificate.decision, **found.to_json()}

@@ -46,7 +46,11 @@ def open_database(url: str) -> Engine:
         raise MissingExtra(f"{error.name} is not installed.", hint='Install "trajudge[postgres]".') from None
     try:
         migrate(engine)
+    except ConfigError:
+        engine.dispose()
+        raise
     except OperationalError as error:
+        engine.dispose()
         # The driver's text may hold the URL with its password: only its first words about the cause are shown.
         raise ConfigError(
             f"The database ({engine.dialect.name}) cannot be opened: {type(error.orig).__name__}.",

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,16 +13,13 @@ import pytest
 
 pytest.importorskip("fastapi", reason='the extra "serve" is not installed')
 
-import uvicorn
+from running_service import Listening, Start
 from service_runs import SCORES
 from starlette.testclient import TestClient
 
 from judge.config import load_settings
 from judge.server.app import create_app
-from judge.server.service import Deployment, Service, open_service
-from judge.store.access_keys import add_key
-
-Start = Callable[..., TestClient]
+from judge.server.service import Deployment, open_service
 
 
 @pytest.fixture
@@ -66,39 +60,6 @@ def start(deployment: Deployment) -> Iterator[Start]:
         client.__exit__(None, None, None)
 
 
-def service_behind(client: TestClient) -> Service:
-    found: Service = client.app.state.service  # type: ignore[attr-defined]
-    return found
-
-
-def key_for(client: TestClient, name: str, role: str) -> dict[str, str]:
-    """Headers with a new key."""
-    return {"Authorization": f"Bearer {add_key(service_behind(client).engine, name, role)}"}
-
-
-class Listening:
-    """A service that listens on loopback, in a thread."""
-
-    def __init__(self, deployment: Deployment) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.service = open_service(replace(deployment, port=port))
-        self.url = f"http://127.0.0.1:{port}"
-        config = uvicorn.Config(create_app(self.service), host="127.0.0.1", port=port, log_level="error", ws="none")
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
-        self._thread.start()
-        deadline = time.monotonic() + 15
-        while not self._server.started:
-            assert time.monotonic() < deadline, "the service did not start"
-            time.sleep(0.02)
-
-    def close(self) -> None:
-        self._server.should_exit = True
-        self._thread.join(timeout=15)
-
-
 @pytest.fixture
 def listening(deployment: Deployment) -> Iterator[Listening]:
     server = Listening(deployment)
@@ -115,14 +76,3 @@ def chromium() -> str:
     if found is None:
         pytest.skip("no Chromium is installed here")
     return found
-
-
-def wait_for(client: Any, path: str, *, seconds: float = 20, **options: Any) -> dict[str, Any]:
-    """The job at `path` once it has ended."""
-    deadline = time.monotonic() + seconds
-    while True:
-        job: dict[str, Any] = client.get(path, **options).json()
-        if job["state"] in ("done", "failed", "cancelled"):
-            return job
-        assert time.monotonic() < deadline, job
-        time.sleep(0.05)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Listening
+from running_service import Listening
 from service_runs import RATERS, run, runs
 
 from judge.store.access_keys import add_key
@@ -47,12 +47,17 @@ class Browser:
             self.strangers.append(request.url)
 
 
-@pytest.fixture
-def browser(chromium: str, listening: Listening) -> Iterator[Browser]:
+@pytest.fixture(scope="module")
+def opened(chromium: str) -> Iterator[Any]:
     with playwright_api.sync_playwright() as api:
-        opened = api.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield Browser(opened, listening.url)
-        opened.close()
+        browser = api.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def browser(opened: Any, listening: Listening) -> Browser:
+    return Browser(opened, listening.url)
 
 
 @pytest.fixture
@@ -207,8 +212,7 @@ def test_keys_that_a_person_uses_skip_fold_and_undo(
     ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_no_serious_accessibility_fault_and_no_sideways_scrolling(
     browser: Browser, keys: dict[str, str], scheme: str, width: int, tmp_path: Path
 ) -> None:

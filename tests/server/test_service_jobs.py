@@ -1,0 +1,232 @@
+"""Batches and calibrations as jobs: followed, cancelled, resumed after a kill, paged; and what opens the gate."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running_service import Start, key_for, service_behind, wait_for
+from service_runs import RATERS, SCORES, run, runs
+
+from judge.store.jobs import Jobs
+from judge.store.label_queue import Entry
+
+
+def test_a_batch_is_polled_followed_and_read_a_page_at_a_time(start: Start) -> None:
+    client = start()
+    begun = client.post("/v1/batches", json={"trajectories": runs()})
+    assert begun.status_code == 202
+    path = begun.headers["location"]
+    job = wait_for(client, path)
+    assert (job["state"], job["progress"]) == ("done", {"done": 10, "total": 10})
+    assert job["result"]["summary"]["scored"] == 10
+    seen: list[tuple[str, float]] = []
+    cursor: int | None = 0
+    while cursor is not None:
+        page = client.get(f"{path}/results?limit=4&cursor={cursor}").json()
+        seen += [(verdict["trajectory_id"], verdict["score"]) for verdict in page["results"]]
+        cursor = page["next"]
+    assert seen == list(SCORES.items())  # in the order of the input, nothing twice
+    events = client.get(f"{path}/events").text.split("\n\n")
+    assert events[0].startswith("event: progress\n")
+    assert json.loads(events[-2].removeprefix("event: end\ndata: "))["state"] == "done"
+
+
+def test_a_batch_belongs_to_whoever_began_it(start: Start) -> None:
+    client = start()
+    mine, theirs, admin = (key_for(client, name, role) for name, role in
+                           (("a", "score"), ("b", "score"), ("boss", "admin")))  # fmt: skip
+    path = client.post("/v1/batches", json={"trajectories": runs(1)}, headers=mine).headers["location"]
+    for suffix in ("", "/results", "/events"):
+        assert client.get(path + suffix, headers=theirs).status_code == 404
+    assert client.delete(path, headers=theirs).status_code == 404
+    assert client.get("/v1/batches", headers=theirs).json()["jobs"] == []
+    assert len(client.get("/v1/batches", headers=admin).json()["jobs"]) == 1
+    wait_for(client, path, headers=mine)
+
+
+def test_batches_are_listed_newest_first_a_page_at_a_time(start: Start) -> None:
+    client = start()
+    made = [client.post("/v1/batches", json={"trajectories": runs(1)}).json()["id"] for _ in range(3)]
+    first = client.get("/v1/batches?limit=2").json()
+    second = client.get(f"/v1/batches?limit=2&cursor={first['next']}").json()
+    assert [job["id"] for job in first["jobs"] + second["jobs"]] == made[::-1]
+    assert second["next"] is None
+    for id in made:
+        wait_for(client, f"/v1/batches/{id}")
+
+
+def test_a_repeated_request_begins_no_second_batch(start: Start) -> None:
+    client = start()
+    body, headers = {"trajectories": runs(2)}, {"Idempotency-Key": "once"}
+    first, again = (client.post("/v1/batches", json=body, headers=headers).json()["id"] for _ in range(2))
+    assert first == again
+    assert len(client.get("/v1/batches").json()["jobs"]) == 1
+    wait_for(client, f"/v1/batches/{first}")
+
+
+def slow_script(folder: Path, seconds: float) -> str:
+    path = folder / "slow.json"
+    path.write_text(json.dumps({"default": {"score": 4, "delay": seconds}}), encoding="utf-8")
+    return f"fake/{path}"
+
+
+def test_a_cancelled_batch_keeps_what_it_has_and_begins_nothing_more(
+    start: Start, tmp_path: Path, deployment: Any
+) -> None:
+    settings = deployment.settings.model_copy(update={"concurrency": 1, "samples": 1})
+    client = start(settings=settings, judge=slow_script(tmp_path, 0.2))
+    path = client.post("/v1/batches", json={"trajectories": runs(10)}).headers["location"]
+    deadline = time.monotonic() + 10
+    while not client.get(f"{path}/results").json()["results"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert client.delete(path).json()["state"] == "cancelled"
+    time.sleep(0.6)
+    judged = len(client.get(f"{path}/results").json()["results"])
+    time.sleep(0.5)
+    assert 1 <= judged < 10
+    assert len(client.get(f"{path}/results").json()["results"]) == judged
+    assert client.get(path).json()["state"] == "cancelled"
+
+
+SERVER = """
+import sys, uvicorn
+from pathlib import Path
+from judge.config import load_settings
+from judge.server.app import create_app
+from judge.server.service import Deployment, open_service
+folder, judge, port = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+given = {"judge": judge, "cache_dir": folder / "cache", "certificates": folder / "c", "concurrency": 2, "samples": 1}
+settings = load_settings(given, environment={}, folder=folder)
+app = create_app(open_service(Deployment(settings=settings, data=folder / "data", port=port)))
+uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")
+"""
+
+
+def test_a_batch_goes_on_after_kill_minus_9_and_judges_nothing_twice(start: Start, tmp_path: Path) -> None:
+    import socket
+    import urllib.request
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    judge = slow_script(tmp_path, 0.15)
+
+    def ask(path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(url + path, data=data, headers={"content-type": "application/json"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.load(answer)
+
+    def server() -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([sys.executable, "-c", SERVER, str(tmp_path), judge, str(port)])
+        for _ in range(300):
+            try:
+                ask("/healthz")
+                return process
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError("the server did not start")
+
+    first = server()
+    try:
+        id = ask("/v1/batches", {"trajectories": runs(24)})["id"]
+        while len(ask(f"/v1/batches/{id}/results")["results"]) < 4:
+            time.sleep(0.02)
+    finally:
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait()
+    before = (tmp_path / "data" / "batches" / id / "run" / "results.jsonl").read_text().splitlines()
+    assert 4 <= len(before) < 24
+    second = server()
+    try:
+        for _ in range(400):
+            job = ask(f"/v1/batches/{id}")
+            if job["state"] == "done":
+                break
+            time.sleep(0.05)
+        assert job["state"] == "done", job
+        assert job["result"]["kept"] >= len(before) - 1  # the last line may have been torn by the kill
+    finally:
+        second.terminate()
+        second.wait()
+    lines = (tmp_path / "data" / "batches" / id / "run" / "results.jsonl").read_text().splitlines()
+    ids = [json.loads(line)["trajectory_id"] for line in lines if line.strip()]
+    assert sorted(ids) == sorted(f"run-{k}" for k in range(1, 25))
+
+
+def labelled(client: Any, kind: str, count: int = 160) -> None:
+    """A queue of many runs that the judge and the rater agree on, half of them passed."""
+    many = [run(f"r{k}") | {"group": f"g{k}"} for k in range(count)]
+    asked = {"id": "desk", "rubric": "process", "pass_mark": 4, "verdicts": True, "trajectories": many}
+    assert client.post("/v1/queues", json=asked).status_code == 201
+    queues = service_behind(client).queues
+    for k in range(count):
+        queues.save("desk", Entry(trajectory_id=f"r{k}", rater="ana", rater_kind=kind, value=5 if k % 2 else 1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "decision", "status", "state"),
+    [("human", "certified", 200, "certified"), ("model", "undecided", 409, None)],
+)
+def test_only_labels_of_people_open_the_gate(
+    start: Start, tmp_path: Path, kind: str, decision: str, status: int, state: str | None
+) -> None:
+    script = tmp_path / "agrees.json"
+    script.write_text(json.dumps({"trajectories": {f"r{k}": 5 if k % 2 else 1 for k in range(160)}}), encoding="utf-8")
+    client = start(judge=f"fake/{script}", max_items=500)
+    labelled(client, kind)
+    begun = client.post("/v1/calibrations", json={"queue": "desk", "claims": ["tpr", "tnr", "kappa"]})
+    job = wait_for(client, f"/v1/calibrations/{begun.json()['id']}", seconds=60)
+    assert job["state"] == "done", job["error"]
+    certificate = job["result"]["certificate"]
+    assert {claim["name"]: claim["met"] for claim in certificate["claims"] if claim["required"]} == {
+        "tpr": True, "tnr": True, "kappa": True,
+    }  # fmt: skip
+    assert job["result"]["decision"] == decision, certificate["reasons"]
+    assert ("do not open the gate" in " ".join(certificate["reasons"])) == (kind == "model")
+    assert certificate["scope"]["label_kinds"] == [kind]
+    answer = client.post("/v1/score", json={"trajectory": run("r1"), "require_trust": True})
+    assert answer.status_code == status
+    if state is not None:
+        assert answer.json()["results"][0]["trust"]["state"] == state
+
+
+def test_an_unfinished_job_is_found_by_the_next_server(start: Start) -> None:
+    client = start()
+    jobs = Jobs(service_behind(client).engine)
+    asked = dict.fromkeys(("set", "judge", "samples", "criterion", "repeats", "profile", "claims"))
+    left = jobs.add("calibration", "boss", {"queue": "gone", **asked})
+    later = start()
+    job = wait_for(later, f"/v1/calibrations/{left.id}")
+    assert job["state"] == "failed"
+    assert "no queue 'gone'" in job["error"]["message"]
+
+
+def test_the_export_is_a_labels_file(start: Start) -> None:
+    from judge.types.label import Label
+
+    client = start()
+    client.post("/v1/queues", json={"id": "desk", "rubric": "process", "trajectories": runs(4), "n": 2, "seed": 1})
+    queues = service_behind(client).queues
+    drawn = [item.trajectory.id for item in queues.items("desk")]
+    assert len(drawn) == 2
+    for id in drawn:
+        client.post("/v1/labels", json={"queue": "desk", "trajectory_id": id, "value": RATERS["ana"][id], "step": 2})
+    lines = client.get("/v1/labels/export?queue=desk").text.splitlines()
+    found = [Label.from_json(json.loads(line)) for line in lines]
+    assert {label.trajectory_id for label in found} == set(drawn)
+    assert {(x.rater, x.rater_kind, x.inclusion_probability, x.rubric_version) for x in found} == {
+        ("local", "human", 0.5, "1")
+    }
+    off = client.post("/v1/labels", json={"queue": "desk", "trajectory_id": drawn[0], "value": 6})
+    assert off.status_code == 422
