@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 from judge.cli.output import note
+
+SAME_MOMENT_S = 0.3
+"""Signals so close together are one: some programs signal a process and then its whole group."""
 
 
 @contextmanager
@@ -17,13 +21,15 @@ def draining(drain: Callable[[str], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    seen = False
+    first: float | None = None
 
     def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal seen
-        if seen:
-            raise KeyboardInterrupt
-        seen = True
+        nonlocal first
+        if first is not None:
+            if time.monotonic() - first > SAME_MOMENT_S:
+                raise KeyboardInterrupt
+            return
+        first = time.monotonic()
         drain("interrupt")
         note("Finishing what is under way and saving it; press Ctrl-C again to stop at once.")
 

@@ -10,7 +10,7 @@ from judge.errors import BudgetReached
 from judge.voting.exact import exact
 
 WRAP_UP = Fraction(4, 5)
-"""Share of the cap from which on a trajectory begins only when all of its samples fit."""
+"""Share of the cap at which a run is said to come to its end."""
 
 
 class Ledger(Protocol):
@@ -77,14 +77,15 @@ class Budget:
 
     def fits(self, estimate: float) -> bool:
         """Whether `estimate` fits under the cap beside what is spent and reserved. Reserves nothing."""
-        if self._cap is None:
-            return True
-        return self._settled_usd + (self._reserved + exact(estimate)) * self._factor <= self._cap
+        return self._cap is None or self._settled_usd + (self._reserved + exact(estimate)) * self._factor <= self._cap
+
+    def fits_beside(self, promised: float) -> bool:
+        """Whether `promised`, open reservations included in it, fits under the cap beside what is spent."""
+        return self._cap is None or self._settled_usd + exact(promised) * self._factor <= self._cap
 
     def wrapping_up(self) -> bool:
-        """Whether so much of the cap is committed that only whole trajectories may begin."""
-        used = self._settled_usd + self._reserved * self._factor
-        return self._cap is not None and used >= WRAP_UP * self._cap
+        """Whether so much of the cap is spent that the run comes to its end."""
+        return self._cap is not None and self._settled_usd >= WRAP_UP * self._cap
 
     def admit(self, estimate: float) -> bool:
         """Reserves `estimate` if it fits under the cap; says whether it did. One step, no race."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from judge.types.request import Request
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import Verdict, Vote
 from judge.voting import more_samples
+
+LOG = logging.getLogger("judge.budget")
 
 
 @dataclass(slots=True)
@@ -69,6 +72,9 @@ class Judging:
         self.connection = connection
         self.budget = Budget(setup.max_usd, spent=spent, ledger=ledger)
         self.stopped: BaseException | None = None
+        self._promised = 0.0
+        self._under_way = 0
+        self._told = False
         self._clock = clock
         self._flights: dict[Hashable, asyncio.Future[None]] = {}
 
@@ -98,8 +104,14 @@ class Judging:
         return estimate * (self.setup.draws[1] - len(case.samples))
 
     def may_begin(self, case: Case) -> bool:
-        """Whether a trajectory may begin: once most of the cap is used, only when all of its samples fit."""
-        return not self.budget.wrapping_up() or self.budget.fits(self.whole(case))
+        """Whether all samples of a trajectory fit under the cap beside all samples of those under way.
+
+        So a run that reaches its cap ends with whole verdicts, and with none that is half paid for.
+        """
+        if not self._told and self.budget.wrapping_up():
+            self._told = True
+            LOG.warning("most of the budget is spent", extra={"facts": {"spent_usd": self.budget.spent}})
+        return self.budget.fits_beside(self._promised + self.whole(case))
 
     def recall(self, case: Case) -> Verdict | None:
         """The verdict when the cache holds every sample it takes, else None. Waits for nothing."""
@@ -121,6 +133,16 @@ class Judging:
         Raises:
             TerminalError, BudgetReached: The run has to stop; replies so far are in the cache.
         """
+        promised = self.whole(case)
+        self._promised += promised
+        self._under_way += 1
+        try:
+            return await self._finish(case)
+        finally:
+            self._under_way -= 1
+            self._promised = self._promised - promised if self._under_way else 0.0  # leaves no rest of rounding
+
+    async def _finish(self, case: Case) -> Verdict:
         setup = self.setup
         while wanted := more_samples(case.votes, setup.rubric, setup.samples, setup.stop):
             first = len(case.samples)

@@ -102,7 +102,7 @@ def test_a_trajectory_begins_near_the_cap_only_when_all_its_samples_fit(tmp_path
     assert isinstance(outcome.error, BudgetReached)
     assert outcome.result.summary.errors == {}
     assert calls == {3}  # nobody was begun and left half judged
-    assert outcome.result.spend.known_usd >= 0.8 * 12.0 - 1.5
+    assert outcome.result.spend.known_usd >= 0.7 * 12.0
 
 
 def test_a_cap_for_each_trajectory_leaves_the_rest_of_the_run_alone(tmp_path: Path) -> None:
@@ -219,7 +219,8 @@ def until(condition: Any) -> None:
 def test_the_first_ctrl_c_drains_and_the_second_stops(tmp_path: Path) -> None:
     write_items(tmp_path / "in.jsonl", 30)
     (tmp_path / "own.yaml").write_text(OWN, encoding="utf-8")
-    with JudgeServer(delay=0.15) as server:
+    delay = 0.15
+    with JudgeServer(lambda item, before: chat(GOOD, delay=delay)) as server:
         process = command(tmp_path, server.url, "--log", "log.jsonl", "--json")
         until(lambda: len(recorded(tmp_path / "run")) >= 3)
         process.send_signal(signal.SIGINT)
@@ -233,11 +234,12 @@ def test_the_first_ctrl_c_drains_and_the_second_stops(tmp_path: Path) -> None:
         assert [event["event"] for event in events][:1] == ["batch begins"]
         assert sum(event["event"] == "call" for event in events) == server.requests
 
+        delay = 8.0
         process = command(tmp_path, server.url, "--resume")
         before = server.requests
-        until(lambda: server.requests > before + 2)
+        until(lambda: server.requests == before + 2)
         process.send_signal(signal.SIGINT)
-        time.sleep(0.05)
+        time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=20)
         assert process.returncode == 130
