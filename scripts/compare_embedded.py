@@ -42,7 +42,7 @@ def main(runs: int) -> None:
     datasets = []
     work: dict[str, Work] = {}
     for temperature in TEMPERATURES:
-        settings = load_settings({"temperature": temperature, "samples": 1})
+        settings = load_settings({"temperature": temperature, "samples": 1, "retries": 0})
         judged = judge_set(few, asked, rubric, settings, None, None)
         name = f"{judged.spec.name}, temperature {temperature:g}"
         observations = [replace(observation, source=name) for observation in judged.observations]
