@@ -9,6 +9,7 @@ from judge.calibration.jury_errors import JuryErrors
 from judge.report.calibration import decimals, statistic_text
 from judge.report.numbers import number, usd
 from judge.types.comparison import Comparison, JudgePair, JudgeRow, Switch
+from judge.types.estimate import Statistic
 
 if TYPE_CHECKING:
     from judge.engine.rubric_work import RubricWork
@@ -128,7 +129,7 @@ def row_cells(row: JudgeRow) -> list[str]:
         rank += f" [{row.rank_low:g}, {row.rank_high:g}]"
     return [
         row.judge,
-        statistic_text(row.right),
+        _with_interval(row.right),
         _short(row.kappa.value),
         "-" if row.tpr is None else _short(row.tpr.value),
         "-" if row.tnr is None else _short(row.tnr.value),
@@ -146,9 +147,7 @@ def pair_cells(pair: JudgePair) -> list[str]:
     alone = "-" if pair.only_a is None else f"{pair.only_a} / {pair.only_b}"
     return [
         f"{pair.a} - {pair.b}",
-        statistic_text(pair.difference)
-        if pair.difference.low is not None
-        else f"{_short(pair.difference.value)} [none]",
+        _with_interval(pair.difference),
         alone,
         f"{pair.p:.2g}",
         "-" if pair.p_by_task is None else f"{pair.p_by_task:.2g}",
@@ -168,6 +167,11 @@ def pairs_by_interest(found: Comparison) -> list[JudgePair]:
 def causes(counts: Mapping[str, int]) -> str:
     """`3 × tie, 1 × failed: no value`."""
     return ", ".join(f"{n} × {why}" for why, n in counts.items())
+
+
+def _with_interval(statistic: Statistic) -> str:
+    """A cell: `.571 [.391, .735]`, or `.571 [none]` where the data give no interval; compare.json says why."""
+    return statistic_text(statistic) if statistic.low is not None else f"{_short(statistic.value)} [none]"
 
 
 def _short(value: float | None) -> str:
