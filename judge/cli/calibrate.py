@@ -70,6 +70,9 @@ def calibrate(
     ] = None,
     certificates: Annotated[str | None, typer.Option("--certificates", help="Folder of certificates.")] = None,
     sign: Annotated[str | None, typer.Option("--sign", help="File with a raw ed25519 private key (32 bytes).")] = None,
+    probes: Annotated[
+        str | None, typer.Option("--probes", help="probe.json of `judge probe --out` for the same judge and rubric.")
+    ] = None,
     gate_bar: Annotated[
         float | None, typer.Option("--gate-bar", min=0.0, max=1.0, help="Forecast a gate that asks for this pass rate.")
     ] = None,
@@ -94,6 +97,7 @@ def calibrate(
         "profile": _profile(profile),
         "costs": _costs(cost_false_pass, cost_false_fail, cost_review),
         "gate_bar": gate_bar,
+        "probes": _probe_report(probes),
         "days": days,
         "save": settings.certificates,
         "key": _key(sign),
@@ -126,6 +130,22 @@ def calibrate(
             hint="Name a set (`judge sets list`), or give --verdicts FILE --labels FILE.",
         )
     _answer(found, out, as_json)
+
+
+def _probe_report(path: str | None) -> Any:
+    if path is None:
+        return None
+    from pydantic import ValidationError
+
+    from judge.types.probe import ProbeReport
+
+    try:
+        return ProbeReport.model_validate_json(Path(path).read_bytes())
+    except (OSError, ValidationError) as error:
+        raise UsageError(
+            f"--probes is {path!r}, which is no probe report: {str(error).splitlines()[0]}.",
+            hint="Give the probe.json that `judge probe --out DIR` writes.",
+        ) from None
 
 
 def _answer(found: Calibration, out: str | None, as_json: bool) -> None:

@@ -21,11 +21,14 @@ from judge.calibration.examine import Beside, examine
 from judge.calibration.findings import CalibrationReport
 from judge.calibration.observations import Observation, Scales
 from judge.calibration.pass_mark import Costs
-from judge.errors import StatisticsError
+from judge.calibration.probes.report import probe_claims
+from judge.errors import FingerprintMismatch, StatisticsError
 from judge.store.certificates import count_use, save_certificate
 from judge.types.calibration_set import Population, Profile, RequiredClaim, SamplingDesign
 from judge.types.certificate import CalibratedScore, Certificate, Scope
 from judge.types.comparison import Work
+from judge.types.estimate import Statistic
+from judge.types.probe import ProbeReport
 from judge.types.record import Record, fingerprint
 from judge.types.rubric import BinaryScale, Rubric
 from judge.types.stop_rule import StopRule
@@ -63,6 +66,7 @@ class Terms:
     Attributes:
         kinds: Kinds of rater whose labels may open the gate.
         save: Folder of certificates, or None to keep none.
+        probes: What `judge probe` found of the same judge and rubric; its claims join the certificate.
         key: Raw ed25519 private key that signs the certificate, or None.
     """
 
@@ -75,6 +79,7 @@ class Terms:
     costs: Costs | None = None
     target: float = 0.02
     gate_bar: float | None = None
+    probes: ProbeReport | None = None
     days: int | None = None
     save: Path | None = None
     key: bytes | None = field(default=None, repr=False)
@@ -176,7 +181,7 @@ def _certify(
     criterion: str,
     pass_mark: float | None,
 ) -> Certificate:
-    measured = measured_claims(report)
+    measured = {**measured_claims(report), **_probed(judged, terms.probes)}
     claims = judge_claims(
         measured,
         profile=terms.profile,
@@ -230,6 +235,23 @@ def _certify(
     if terms.save is not None:
         save_certificate(certificate, terms.save)
     return certificate
+
+
+def _probed(judged: Judged, probes: ProbeReport | None) -> dict[str, Statistic]:
+    """The claims of a probe of exactly this judge.
+
+    Raises:
+        FingerprintMismatch: Another judge, or another rubric, was probed.
+    """
+    if probes is None:
+        return {}
+    bound = {"judge": judged.spec.fingerprint, "rubric": judged.rubric_fingerprint}
+    if probes.fingerprints != bound:
+        raise FingerprintMismatch(
+            f"The probe is of {probes.judge} under rubric {probes.rubric!r}, and not of exactly this judge and rubric.",
+            hint="Probe with the same model, sampling, votes and rubric, then calibrate again.",
+        )
+    return probe_claims(probes)
 
 
 def voter(rule: VoteRule, scale: Scales) -> Callable[[Sequence[float]], float | None]:

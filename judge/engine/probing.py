@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -209,6 +209,7 @@ def probe(
         parents=len(planted.good),
         attacked=len(planted.weak),
         pass_mark=what.pass_mark,
+        fingerprints=_bound(verdicts.values()),
     )
     if "fault" in kinds:
         report = fault_tables(report, probed, rng)
@@ -347,6 +348,12 @@ def _unpaired(
             )
         )
     return rows
+
+
+def _bound(verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Which judge and which rubric answered: every verdict of a run says the same."""
+    one = next(iter(verdicts), None)
+    return {name: one.fingerprints[name] for name in ("judge", "rubric")} if one is not None else {}
 
 
 def _nan(value: float | None) -> float:

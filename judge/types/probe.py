@@ -163,6 +163,7 @@ class ProbeReport(Record):
         claims: Held to the thresholds of the profile.
         decision: "certified" when all required claims are met, else "refused" or "undecided".
         probed: Every pair, for looking into.
+        fingerprints: Of the judge and the rubric that were probed; a calibration takes the claims of no other.
     """
 
     omit_none: ClassVar[bool] = False
@@ -193,3 +194,4 @@ class ProbeReport(Record):
     decision: Decision = "undecided"
     reasons: tuple[str, ...] = ()
     probed: tuple[Probed, ...] = ()
+    fingerprints: dict[str, str] = {}
