@@ -1,6 +1,6 @@
 """Hostile requests to the service: schemathesis against its OpenAPI, and no answer may be a server error.
 
-    python scripts/service_fuzz.py [EXAMPLES]     # for each operation; 25 by default
+    python scripts/service_fuzz.py [EXAMPLES] [PHASES]     # 25 for each operation; all phases by default
 
 Starts a service of its own on loopback with a deterministic judge. Exit status 1 when an answer was a 5xx.
 """
@@ -22,7 +22,7 @@ from judge.server.app import create_app
 from judge.server.service import Deployment, open_service
 
 
-def main(examples: int) -> int:
+def main(examples: int, phases: str) -> int:
     """Runs the requests and prints how many there were."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -42,7 +42,7 @@ def main(examples: int) -> int:
             "--max-examples",
             str(examples),
             "--phases",
-            "examples,coverage,fuzzing",
+            phases,
         ]
         more = ["--generation-database", "none", "--no-color", "--continue-on-failure", "--seed", "7"]
         done = subprocess.run([*program, *options, *more], capture_output=True, text=True, cwd=folder)
@@ -56,4 +56,5 @@ def main(examples: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 25))
+    given = sys.argv[1:3]
+    sys.exit(main(int(given[0]) if given else 25, given[1] if len(given) > 1 else "examples,coverage,fuzzing"))

@@ -78,7 +78,15 @@ def serve(
     )
     app = create_app(open_service(deployment))
     _say_where(deployment, as_json)
-    uvicorn.run(app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False)
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=10,  # whoever follows a batch is not waited for
+    )
 
 
 def _keys(engine: Engine, new: str | None, role: str, revoked: str | None, as_json: bool) -> None:

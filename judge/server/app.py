@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -17,6 +18,7 @@ from judge.server.guard import LOOPBACK, Guard
 from judge.server.problems import Problem
 from judge.server.service import Service
 from judge.server.workers import Workers
+from judge.store.database import prune
 
 ABOUT = (
     "Scores trajectories of AI agents with an LLM judge and says with every score whether that judge can be trusted. "
@@ -31,6 +33,7 @@ def create_app(service: Service) -> FastAPI:
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(lambda: prune(service.engine, now=datetime.now(UTC)))
         await run_in_threadpool(workers.start)
         try:
             yield

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, delete, event, func, insert, inspect, select
+from sqlalchemy import Engine, and_, create_engine, delete, event, func, insert, inspect, or_, select
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from judge.errors import ConfigError, MissingExtra
 from judge.store.tables import ANSWERS, MIGRATIONS, SESSIONS, VERSION
+
+ANSWERS_KEPT = timedelta(days=1)
+UNFINISHED_KEPT = timedelta(minutes=10)
 
 
 def sqlite_url(path: Path) -> str:
@@ -98,11 +101,16 @@ def is_ready(engine: Engine) -> bool:
         return False
 
 
-def prune(engine: Engine, *, now: datetime, answers_before: str) -> None:
-    """Takes away sessions that are over and answers kept for idempotency since before `answers_before` (ISO 8601)."""
+def prune(engine: Engine, *, now: datetime) -> None:
+    """Takes away sessions that are over, and answers kept for idempotency for longer than `ANSWERS_KEPT`.
+
+    A request that never finished, because its server was killed, frees its key after `UNFINISHED_KEPT`.
+    """
+    unfinished = and_(ANSWERS.c.status.is_(None), ANSWERS.c.created_at < stamp(now - UNFINISHED_KEPT))
     with engine.begin() as connection:
         connection.execute(delete(SESSIONS).where(SESSIONS.c.expires_at < stamp(now)))
-        connection.execute(delete(ANSWERS).where(ANSWERS.c.created_at < answers_before))
+        old = ANSWERS.c.created_at < stamp(now - ANSWERS_KEPT)
+        connection.execute(delete(ANSWERS).where(or_(old, unfinished)))
 
 
 def stamp(now: datetime | None = None) -> str:

@@ -166,7 +166,11 @@ def test_keys_sessions_jobs_and_kept_answers(database: Engine) -> None:
     assert kept.begin("bot", "k", "score", "b1").answer == {"x": [1]}  # type: ignore[union-attr]
     assert not kept.begin("bot", "k", "score", "b2").same_request  # type: ignore[union-attr]
     assert kept.begin("other", "k", "score", "b2") is None
-    prune(database, now=NOW + timedelta(days=9), answers_before="9999")
+    made = datetime.now(UTC)
+    prune(database, now=made + timedelta(hours=1))
+    assert kept.begin("bot", "k", "score", "b1") is not None  # an answer is kept for a day,
+    assert kept.begin("other", "k", "score", "b2") is None  # a key without one for ten minutes
+    prune(database, now=made + timedelta(days=2))
     assert kept.begin("bot", "k", "score", "b3") is None
 
 

@@ -1,0 +1,74 @@
+"""The examples against a running service, hostile requests against its OpenAPI, and the command itself."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from running_service import Listening
+from service_runs import SCORES, run, runs
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "scripts" / "service_examples"
+
+
+def python(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, cwd=ROOT)
+
+
+def test_the_example_scores_one_run(listening: Listening, tmp_path: Path) -> None:
+    trace = tmp_path / "run.json"
+    trace.write_text(json.dumps(run("run-5")), encoding="utf-8")
+    done = python(EXAMPLES / "score.py", listening.url, trace)
+    assert done.stdout.startswith("run-5 ok 1.0 uncertified\n"), done.stderr
+    trace.write_text(json.dumps(run("run-5") | {"labels": {"reward": 1}}), encoding="utf-8")
+    assert "422 answer in request" in python(EXAMPLES / "score.py", listening.url, trace).stderr
+
+
+def test_the_example_follows_a_batch_to_its_end(listening: Listening, tmp_path: Path) -> None:
+    traces = tmp_path / "runs.jsonl"
+    traces.write_text("".join(json.dumps(one) + "\n" for one in runs()), encoding="utf-8")
+    done = python(EXAMPLES / "batch.py", listening.url, traces)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {line["trajectory_id"]: line["score"] for line in found} == SCORES, done.stderr
+
+
+def test_hostile_requests_never_make_a_server_error() -> None:
+    pytest.importorskip("schemathesis", reason="schemathesis is not installed")
+    done = python(ROOT / "scripts" / "service_fuzz.py", 3, "examples,fuzzing")
+    counted = re.search(r"cases: ([\d,]+)", done.stdout)
+    print(done.stdout[-120:])
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert counted is not None
+    assert int(counted[1].replace(",", "")) >= 60
+
+
+def test_the_command_serves_and_stops(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "judge.cli.main", "serve", "--judge", "fake/always-4", "--json"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([*command, "--data", tmp_path / "d", "--port", str(port)], stdout=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as answer:
+                    assert json.load(answer) == {"status": "ok"}
+                break
+            except OSError:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+    finally:
+        process.send_signal(signal.SIGINT)
+        out = process.communicate(timeout=20)[0]
+    assert json.loads(out)["url"] == f"http://127.0.0.1:{port}"
