@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from running_service import Start, key_for, service_behind, wait_for
 from service_runs import RATERS, SCORES, run, runs
 
 from judge.store.jobs import Jobs
-from judge.store.label_queue import Entry
+from judge.store.label_queue import CHANGED, Entry
 
 
 def test_a_batch_is_polled_followed_and_read_a_page_at_a_time(start: Start) -> None:
@@ -230,3 +231,40 @@ def test_the_export_is_a_labels_file(start: Start) -> None:
     }
     off = client.post("/v1/labels", json={"queue": "desk", "trajectory_id": drawn[0], "value": 6})
     assert off.status_code == 422
+
+
+def test_a_label_changed_after_the_verdict_was_shown_says_so(start: Start) -> None:
+    client = start()
+    client.post("/v1/queues", json={"id": "desk", "rubric": "process", "trajectories": runs(2), "verdicts": True})
+    asked = {"queue": "desk", "trajectory_id": "run-1"}
+    client.post("/v1/labels", json=asked | {"skipped": True})
+    client.post("/v1/labels", json=asked | {"value": 2, "note": "first"})  # nothing was shown for a skipped run
+    assert [entry.note for entry in service_behind(client).queues.entries("desk")] == ["first"]
+    client.post("/v1/labels", json=asked | {"value": 4, "note": "second"})
+    assert [entry.note for entry in service_behind(client).queues.entries("desk")] == [f"{CHANGED} second"]
+
+
+def test_the_next_run_is_blind(start: Start) -> None:
+    client = start()
+    told = [run("run-1") | {"meta": {"secret": "gold-4"}}]
+    client.post("/v1/queues", json={"id": "desk", "rubric": "process", "trajectories": told, "verdicts": True})
+    client.post("/v1/labels", json={"queue": "desk", "trajectory_id": "run-1", "value": 2, "rater": "ben"})
+    answer = client.get("/v1/queues/desk/next")
+    assert answer.json()["trajectory"]["id"] == "run-1"
+    assert "gold-4" not in answer.text
+    assert "verdict" not in answer.text
+    assert "ben" not in answer.text
+
+
+def test_health_answers_while_judge_calls_run(start: Start, tmp_path: Path) -> None:
+    client = start(judge=slow_script(tmp_path, 1.0))
+    with ThreadPoolExecutor(16) as pool:
+        body = {"samples": 1}
+        calls = [pool.submit(client.post, "/v1/score", json=body | {"trajectory": run(f"x{k}")}) for k in range(16)]
+        time.sleep(0.3)
+        begun = time.monotonic()
+        assert client.get("/healthz").status_code == 200
+        answered = time.monotonic() - begun
+        assert not any(call.done() for call in calls)
+        assert answered < 0.5
+        assert {call.result().status_code for call in calls} == {200}
