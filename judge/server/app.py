@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
 import judge
-from judge.server import batches, calibrations, health, labels, measuring, pages, problems, scoring
+from judge.server import batches, calibrations, comparisons, health, labels, measuring, pages, problems, scoring
 from judge.server.guard import LOOPBACK, Guard
 from judge.server.problems import Problem
 from judge.server.service import Service
@@ -48,7 +48,7 @@ def create_app(service: Service) -> FastAPI:
     app.state.workers = workers
     problems.install(app, _on_page)
     app.add_exception_handler(pages.SignInFirst, _to_sign_in)
-    for part in (health, scoring, measuring, labels, batches, calibrations, pages):
+    for part in (health, scoring, measuring, labels, batches, calibrations, comparisons, pages):
         app.include_router(part.router)
     app.include_router(calibrations.page_router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")

@@ -82,7 +82,7 @@ async def begin(
 
     async def work() -> dict[str, Any]:
         request = await run_in_threadpool(checked, service, body)
-        return (await run_in_threadpool(workers.add_calibration, caller.name, request)).to_json()
+        return (await run_in_threadpool(workers.add_job, "calibration", caller.name, request)).to_json()
 
     repeats = Repeats(service, caller, idempotency_key, "calibrations")
     return await repeats.answer(body.model_dump(mode="json"), work, 202)
@@ -107,7 +107,10 @@ def reports(service: ServiceHere, caller: Rater) -> Response:
     """Every calibration, and a form to begin one; for admins."""
     allow(caller)
     jobs = service.jobs.list("calibration", limit=100)
-    return page("reports", caller, jobs=jobs, queues=service.queues.names(), judges=service.judge_names())
+    compared = service.jobs.list("comparison", limit=100)
+    return page(
+        "reports", caller, jobs=jobs, compared=compared, queues=service.queues.names(), judges=service.judge_names()
+    )
 
 
 @page_router.post("/reports")
@@ -118,16 +121,16 @@ async def begin_on_page(request: Request, service: ServiceHere, workers: Workers
     check_csrf(caller, form.get("csrf", ""))
     body = CalibrationRequest(queue=form.get("queue", "")[:63], judge=form.get("judge") or None)
     wanted = await run_in_threadpool(checked, service, body)
-    await run_in_threadpool(workers.add_calibration, caller.name, wanted)
+    await run_in_threadpool(workers.add_job, "calibration", caller.name, wanted)
     return RedirectResponse("/reports", 303)
 
 
 @page_router.get("/reports/{id}")
 def report(id: str, service: ServiceHere, caller: Rater) -> Response:
-    """The report of one calibration, self-contained."""
+    """The report of one calibration or comparison, self-contained."""
     allow(caller)
-    service.jobs.get(id, "calibration")
+    service.jobs.get(id)
     text = service.jobs.page(id)
     if text is None:
-        raise Problem(404, "no_report", f"The calibration {id!r} has no report (yet).")
+        raise Problem(404, "no_report", f"The job {id!r} has no report (yet).")
     return HTMLResponse(text, headers={"Content-Security-Policy": REPORT_CSP})

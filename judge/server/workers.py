@@ -1,4 +1,4 @@
-"""Jobs under way: batches and calibrations in threads of their own, resumed after a restart, cancelled on request."""
+"""Jobs under way: batches, calibrations, comparisons; in threads, resumed after a restart, cancelled on request."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from typing import Any
 
 from judge.engine.batch import judge_batch
 from judge.engine.calibrating import calibrate_set
+from judge.engine.comparing import compare_set
 from judge.engine.control import Control
 from judge.engine.run import Progress
 from judge.errors import JudgeError
+from judge.report.compare_page import comparison_page
 from judge.report.page import calibration_page
 from judge.server.label_set import set_of_queue
 from judge.server.service import Service
@@ -56,9 +58,9 @@ class Workers:
         (folder / "input.jsonl").write_text(text, encoding="utf-8")
         return self._submit(self._service.jobs.add("batch", owner, request | {"items": len(runs)}, id=name))
 
-    def add_calibration(self, owner: str, request: dict[str, Any]) -> Job:
-        """A new calibration."""
-        return self._submit(self._service.jobs.add("calibration", owner, request))
+    def add_job(self, kind: JobKind, owner: str, request: dict[str, Any]) -> Job:
+        """A new calibration or comparison."""
+        return self._submit(self._service.jobs.add(kind, owner, request))
 
     def cancel(self, id: str, kind: JobKind) -> Job:
         """Ends a job early; what a batch has judged is kept. An ended job stays as it is."""
@@ -95,8 +97,10 @@ class Workers:
                 return
             if job.kind == "batch":
                 self._batch(job, control)
-            else:
+            elif job.kind == "calibration":
                 self._calibrate(job)
+            else:
+                self._compare(job)
         except JudgeError as error:
             jobs.change(job.id, "failed", error={"kind": error.kind, "message": error.message, "hint": error.hint})
         except Exception as error:
@@ -165,6 +169,19 @@ class Workers:
         result = {"decision": found.certificate.decision, **found.to_json()}
         page = calibration_page(found.report, found.certificate)
         service.jobs.change(job.id, "done", result=result, page=page)
+
+    def _compare(self, job: Job) -> None:
+        service, asked = self._service, job.request
+        told = _Told(service, job.id)
+        found = compare_set(
+            asked["set"],
+            [service.judge_name(name) for name in asked["judges"]],
+            settings=service.deployment.settings,
+            criterion=asked["criterion"],
+            progress=told.judged,
+        )
+        page = comparison_page(found.comparison, found.juries)
+        service.jobs.change(job.id, "done", result=found.comparison.to_json(), page=page)
 
 
 class _Told:

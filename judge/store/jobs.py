@@ -14,7 +14,7 @@ from judge.store.database import stamp
 from judge.store.tables import ANSWERS, JOBS
 from judge.types.record import Record
 
-JobKind = Literal["batch", "calibration"]
+JobKind = Literal["batch", "calibration", "comparison"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
 
