@@ -79,9 +79,7 @@ def check(
     name: Annotated[str | None, typer.Argument(help="Id, or how it begins; all that are valid by default.")] = None,
     certificates: Folder = None,
     look: Annotated[int, typer.Option("--look", min=1, help="Which look this is.")] = 1,
-    looks: Annotated[
-        int, typer.Option("--looks", min=1, help="Looks planned; they share the false alarms.")
-    ] = 12,
+    looks: Annotated[int, typer.Option("--looks", min=1, help="Looks planned; they share the false alarms.")] = 12,
     base_url: options.BaseUrl = None,
     as_json: options.AsJson = False,
 ) -> None:
