@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -42,3 +43,31 @@ def pull(
         emit({"name": name, "path": str(path)})
     else:
         say(f"{name}: {path}")
+
+
+@app.command("serve")
+def serve(
+    name: Annotated[str, typer.Argument(help="Name of the model, or the path of a .gguf file.")] = "smollm2-135m",
+    as_json: options.AsJson = False,
+) -> None:
+    """Serve the embedded model on a loopback port until Ctrl-C, for the OpenAI, Anthropic and litellm clients."""
+    import threading
+
+    from judge.config import load_settings
+    from judge.providers.embedded import embedded_server, need_llama
+    from judge.providers.weights import KNOWN, find_weights
+
+    need_llama()
+    path = find_weights(name, load_settings())
+    known = KNOWN.get(name)
+    server = embedded_server(path, context_tokens=known.context_tokens if known else 8192)
+    document = {"openai_base_url": f"{server.url}/v1", "anthropic_base_url": server.url, "model": name}
+    if as_json:
+        emit(document)
+    else:
+        say(f"OpenAI and litellm: --base-url {server.url}/v1\nAnthropic: --base-url {server.url}\nCtrl-C stops it.")
+    sys.stdout.flush()
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        note("Stopped.")
