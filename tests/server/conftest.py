@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("fastapi", reason='the extra "serve" is not installed')
-
 from running_service import Listening, Start
 from service_runs import SCORES
 from starlette.testclient import TestClient
