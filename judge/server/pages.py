@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Depends, Request
@@ -38,8 +38,13 @@ class SignInFirst(Exception):
     """No session: the browser is sent to the sign-in page."""
 
 
-class Choice(dict[str, Any]):
-    """One answer on the page: value, key, name, anchor."""
+class Choice(NamedTuple):
+    """One answer on the page, and the key that gives it."""
+
+    value: float
+    key: str
+    name: str
+    anchor: str
 
 
 @cache
