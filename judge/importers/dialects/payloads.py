@@ -113,9 +113,9 @@ def _generations(value: list[Any], depth: int) -> Payload:
 def _message(value: dict[str, Any]) -> Payload:
     """A message; its calls may be JSON text, or only among the provider's own keys."""
     content = value.get("content")
-    if value.get("role") == "tool" and "tool_call_id" not in value and isinstance(content, dict):
-        if isinstance(content.get("function"), dict):
-            return Payload(tools=(content,))
+    lonely = value.get("role") == "tool" and "tool_call_id" not in value
+    if lonely and isinstance(content, dict) and isinstance(content.get("function"), dict):
+        return Payload(tools=(content,))
     calls = value.get("tool_calls")
     if not calls and isinstance(value.get("role"), str):
         calls = mapping(value.get("additional_kwargs")).get("tool_calls")
