@@ -9,8 +9,10 @@ import json
 from pathlib import Path
 
 from judge.types import JudgeSpec, Label, Record, Reference, Reply, Request, Rubric, Trajectory, Verdict
+from judge.types.certificate import Certificate
 
 PUBLISHED: dict[str, type[Record]] = {
+    "certificate": Certificate,
     "judge-spec": JudgeSpec,
     "label": Label,
     "reference": Reference,

@@ -54,6 +54,7 @@ from judge.types import (
     Rubric,
     Sampling,
     Source,
+    Statistic,
     Step,
     StepError,
     Subject,
@@ -254,7 +255,13 @@ subjects = st.builds(
 )
 logprobs = st.builds(TokenLogprob, token=texts, logprob=numbers, top=several(st.tuples(texts, numbers)))
 
+statistics = st.one_of(
+    st.builds(Statistic, value=st.none(), n=counts, reason=names, detail=maybe(objects)),
+    st.builds(Statistic, value=numbers, n=counts, clusters=maybe(counts), method=names),
+)
+
 RECORDS: dict[type[Record], st.SearchStrategy[Any]] = {
+    Statistic: statistics,
     Trajectory: trajectories,
     Rubric: rubrics,
     Reference: st.builds(
@@ -329,6 +336,7 @@ SMALL: dict[type[Record], dict[str, Any]] = {
         "criteria": [{"id": "c", "question": "Did it?", "scale": "binary"}],
     },
     Reference: {"answer": "42"},
+    Statistic: {"value": 0.5, "n": 2},
     JudgeSpec: {"name": "fake/always-3", "provider": "fake", "model": "always-3"},
     Request: {
         "system": "s",
@@ -411,7 +419,11 @@ def test_null_inside_an_argument_is_kept() -> None:
 def test_what_is_written_fits_the_published_schema(record: type[Record], data: st.DataObject) -> None:
     found = [name for name, published in WRITER.PUBLISHED.items() if published is record]
     if not found:
-        assert record in (Check, MetricResult)  # parts of other documents, without a schema file of their own
+        assert record in (
+            Check,
+            MetricResult,
+            Statistic,
+        )  # parts of other documents, without a schema file of their own
         return
     schema = json.loads((ROOT / "docs" / "schemas" / f"{found[0]}.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(data.draw(RECORDS[record]).to_json())

@@ -37,7 +37,7 @@ class Browser:
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         if key is not None:
             page.goto(f"{self.url}/sign-in")
-            page.keyboard.type(key)
+            page.locator('input[type="password"]').press_sequentially(key)  # waits for the field, as a person does
             page.keyboard.press("Enter")
             page.wait_for_url("**/label")
         return page
