@@ -423,7 +423,7 @@ def test_what_is_written_fits_the_published_schema(record: type[Record], data: s
             Check,
             MetricResult,
             Statistic,
-        )  # parts of other documents, without a schema file of their own
+        )  # parts of other documents
         return
     schema = json.loads((ROOT / "docs" / "schemas" / f"{found[0]}.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(data.draw(RECORDS[record]).to_json())
