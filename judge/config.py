@@ -57,12 +57,15 @@ class ModelSettings(Record):
         input_usd_per_million, output_usd_per_million: Prices; both or neither.
         structured: How the reply is forced into JSON: "json_schema", "json_object", "tool", or "plain" for not
             at all; None lets the provider choose.
+        small: A small model behind a compatible server: the reply gets a longest text and list, only steps that
+            exist, and no quotes, which such models cannot copy.
     """
 
     context_tokens: int | None = Field(default=None, ge=256)
     input_usd_per_million: float | None = Field(default=None, ge=0)
     output_usd_per_million: float | None = Field(default=None, ge=0)
     structured: Structured | None = None
+    small: bool = False
 
 
 class Settings(Record):

@@ -23,7 +23,7 @@ from judge.providers.openai import TOP_LOGPROBS, adapted, reply_of
 from judge.providers.prices import context_of
 from judge.providers.redaction import guard_logs
 from judge.providers.refusals import OPTIONAL, TOKEN_LIMITS, Adaptation, dropped, refused_parameter
-from judge.providers.schema import is_strict
+from judge.providers.schema import for_small_model, is_strict
 from judge.providers.tokens import estimate_tokens
 from judge.providers.transport import from_sdk
 from judge.types.request import Reply, Request
@@ -52,6 +52,7 @@ class LiteLLM:
         self._url = settings.provider("litellm").base_url
         self.host: str | None = urlsplit(self._url).netloc if self._url else None
         self._mode = settings.model(self.name).structured or "json_schema"
+        self._small = settings.model(self.name).small
         self._secrets = settings.secrets()
         self._adaptation = Adaptation(adapted)
         guard_logs(self._secrets)
@@ -81,13 +82,14 @@ class LiteLLM:
         if sampling.logprobs:
             body["logprobs"] = True
             body["top_logprobs"] = TOP_LOGPROBS
-        schema = {"name": request.reply_name, "schema": request.reply_schema, "strict": is_strict(request.reply_schema)}
+        asked = for_small_model(request, quotes=False) if self._small else request.reply_schema
+        schema = {"name": request.reply_name, "schema": asked, "strict": is_strict(asked)}
         if self._mode == "json_schema":
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         elif self._mode == "json_object":
             body["response_format"] = {"type": "json_object"}
         elif self._mode == "tool":
-            function = {"name": request.reply_name, "parameters": request.reply_schema}
+            function = {"name": request.reply_name, "parameters": asked}
             body["tools"] = [{"type": "function", "function": function}]
             body["tool_choice"] = {"type": "function", "function": {"name": request.reply_name}}
         return body

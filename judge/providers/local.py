@@ -21,14 +21,11 @@ from typing import Any
 from judge.config import Settings
 from judge.providers.embedded import EmbeddedServer, embedded_server, need_llama
 from judge.providers.openai import OpenAIChat
-from judge.providers.schema import bounded
+from judge.providers.schema import for_small_model
 from judge.providers.weights import KNOWN, find_weights, identity
 from judge.types.request import Reply, Request
 
 TEMPERATURE = 0.7
-LONGEST_TEXT = 240
-LONGEST_LIST = 3
-LAST_STEP = 999
 CONTEXT = 8192
 CHAT_TEMPLATE_TOKENS = 64
 """Room for the marks that the chat template puts around system and user text."""
@@ -95,13 +92,7 @@ class LocalModel:
             update={
                 "system": _unmarked(request.system),
                 "segments": tuple(_unmarked(segment) for segment in request.segments),
-                "reply_schema": bounded(
-                    request.reply_schema,
-                    text=LONGEST_TEXT,
-                    items=LONGEST_LIST,
-                    last_step=max(request.subject.steps, default=LAST_STEP),
-                    quotes=self._quotes,
-                ),
+                "reply_schema": for_small_model(request, quotes=self._quotes),
                 "sampling": sampling.model_copy(update={"temperature": temperature, "seed": seed}),
             }
         )

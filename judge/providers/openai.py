@@ -26,7 +26,7 @@ from judge.providers.prices import context_of
 from judge.providers.quota import limit_headers
 from judge.providers.redaction import guard_logs
 from judge.providers.refusals import OPTIONAL, TOKEN_LIMITS, Adaptation, dropped, refused_parameter
-from judge.providers.schema import is_strict
+from judge.providers.schema import for_small_model, is_strict
 from judge.providers.tokens import estimate_tokens
 from judge.providers.transport import close_client, count, from_sdk, is_loopback
 from judge.types.request import Reply, ReplyStatus, Request, TokenLogprob
@@ -80,6 +80,7 @@ class OpenAIChat:
         self.host: str | None = urlsplit(self._url).netloc if address is None else None
         self._extra = dict(extra or {})
         self._mode = settings.model(name).structured or "json_schema"
+        self._small = settings.model(name).small
         self._secrets = settings.secrets()
         self._adaptation = Adaptation(adapted)
         self._clients = PerLoop(self._client, close_client)
@@ -106,19 +107,20 @@ class OpenAIChat:
         if sampling.logprobs:
             body["logprobs"] = True
             body["top_logprobs"] = TOP_LOGPROBS
+        schema = for_small_model(request, quotes=False) if self._small else request.reply_schema
         if self._mode == "json_schema":
             body["response_format"] = {
                 "type": "json_schema",
                 "json_schema": {
                     "name": request.reply_name,
-                    "schema": request.reply_schema,
-                    "strict": is_strict(request.reply_schema),
+                    "schema": schema,
+                    "strict": is_strict(schema),
                 },
             }
         elif self._mode == "json_object":
             body["response_format"] = {"type": "json_object"}
         elif self._mode == "tool":
-            function = {"name": request.reply_name, "parameters": request.reply_schema}
+            function = {"name": request.reply_name, "parameters": schema}
             body["tools"] = [{"type": "function", "function": function}]
             body["tool_choice"] = {"type": "function", "function": {"name": request.reply_name}}
         return body

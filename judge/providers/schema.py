@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from judge.types.request import Request
+
+LONGEST_TEXT = 240
+LONGEST_LIST = 3
+LAST_STEP = 999
+
 
 def is_strict(schema: Any) -> bool:
     """Whether every object of `schema` names all its properties as required and allows no others.
@@ -55,6 +61,18 @@ def bounded(schema: Any, *, text: int, items: int, last_step: int, quotes: bool)
         wordy = f"^[A-Z][a-z]+ [a-zA-Z0-9 ,.;:()-]{{10,{max(10, text - 20)}}}$"
         out["properties"] = {**properties, "reason": {"type": "string", "pattern": wordy}}
     return out
+
+
+def for_small_model(request: Request, *, quotes: bool) -> dict[str, Any]:
+    """The reply's schema as `bounded` for a small model, with the steps of this trajectory."""
+    narrowed: dict[str, Any] = bounded(
+        request.reply_schema,
+        text=LONGEST_TEXT,
+        items=LONGEST_LIST,
+        last_step=max(request.subject.steps, default=LAST_STEP),
+        quotes=quotes,
+    )
+    return narrowed
 
 
 _BOUNDS = frozenset(

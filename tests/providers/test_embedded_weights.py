@@ -133,3 +133,24 @@ def test_strictness_and_bounds_of_a_schema(make_request: Any) -> None:
     assert not is_strict({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]})
     limited = {"type": "object", "properties": {"maximum": {"type": "integer", "maximum": 5}}}
     assert without_bounds(limited) == {"type": "object", "properties": {"maximum": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize("judge", ["openai/tiny", "litellm/openai/tiny"])
+def test_a_small_model_behind_a_server_is_asked_for_what_it_can_give(
+    judge: str, make_settings: Any, make_request: Any
+) -> None:
+    provider = judge.partition("/")[0]
+    at = {"providers": {provider: {"base_url": "http://127.0.0.1:9/v1"}}}
+    request = make_request()
+    plain = connect(judge, make_settings(**at)).payload(request)
+    small = connect(judge, make_settings(**at, models={judge: {"small": True}})).payload(request)
+
+    def asked(payload: dict[str, Any]) -> dict[str, Any]:
+        body = payload.get("body") or payload.get("arguments") or payload
+        schema: dict[str, Any] = body["response_format"]["json_schema"]["schema"]
+        return schema
+
+    assert asked(plain) == request.reply_schema
+    cited = asked(small)["properties"]["evidence"]["items"]["properties"]
+    assert cited["quote"] == {"type": "string", "enum": [""]}
+    assert "maximum" in cited["step"]
