@@ -82,7 +82,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mb", type=int, default=200, help="size of the large file in MiB")
     parser.add_argument("--small-mb", type=int, default=0, help="size of the small file; a tenth of the large one")
+    parser.add_argument("--quick", action="store_true", help="20 MiB in place of --mb")
     options = parser.parse_args()
+    options.mb = 20 if options.quick else options.mb
     small_mb = options.small_mb or max(options.mb // 10, 1)
     with tempfile.TemporaryDirectory() as folder:
         large, small = Path(folder) / "large.jsonl", Path(folder) / "small.jsonl"
