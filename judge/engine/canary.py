@@ -118,8 +118,11 @@ def check_certificate(
         looks=looks,
     )
     missing = len(runs) - len(kept)
-    if drift.alarm:
-        return _void(certificate, folder, now, drift.causes, len(runs), missing, drift)
+    causes = drift.causes if drift.alarm else ()
+    if missing > _failures_allowed(certificate) * len(runs):
+        causes = (*causes, f"{missing} of {len(runs)} anchors got no score: a judge that fails on them has changed.")
+    if causes:
+        return _void(certificate, folder, now, causes, len(runs), missing, drift)
     return CanaryCheck(
         certificate=certificate.id,
         judge=spec.name,
@@ -136,6 +139,12 @@ def _wobble_upper(certificate: Certificate) -> float:
     claim = next((c for c in certificate.claims if c.name == "flip_rate"), None)
     upper = claim.estimate.upper if claim is not None and claim.estimate is not None else None
     return 1.0 if upper is None else upper
+
+
+def _failures_allowed(certificate: Certificate) -> float:
+    """Share of anchors that may go without a score: the threshold of the claim on verdicts without one."""
+    claim = next((c for c in certificate.claims if c.name == "parse_failures"), None)
+    return claim.threshold if claim is not None else 0.0
 
 
 def _void(
