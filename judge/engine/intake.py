@@ -11,7 +11,9 @@ from pydantic import ValidationError
 from judge import registry
 from judge.errors import TraceError, UsageError
 from judge.importers import load
-from judge.protocols import Candidate, Head, Importer
+from judge.importers.detect import choose, rank
+from judge.importers.mapping import Vocabulary
+from judge.protocols import Head, Importer
 from judge.types.reference import Reference
 from judge.types.trajectory import Trajectory
 
@@ -80,17 +82,7 @@ def _decoded(value: Any) -> Iterator[Trajectory]:
             raise TraceError(f"The trajectory does not fit its schema at {where!r}: {first['msg']}.") from None
         return
     records = tuple(value) if isinstance(value, list | tuple) else (value,)
-    head = Head(whole=value, records=records[:60])
-    claims: list[tuple[Candidate, Importer]] = []
-    for name in registry.names("importers"):
-        importer: Importer = registry.find("importers", name)
-        claim = importer.sniff(head)
-        if claim is not None:
-            claims.append((claim, importer))
-    if not claims:
-        raise TraceError(
-            f"The value given ({type(value).__name__} of {len(records)}) is no trace of a known format.",
-            hint=f"Known formats: {', '.join(registry.names('importers'))}.",
-        )
-    _, best = max(claims, key=lambda pair: pair[0].score)
-    yield from best.read([("the value given", value)], path=None, mapping=None)
+    head, words = Head(whole=value, records=records[:60]), Vocabulary()
+    where = "the value given"
+    best: Importer = registry.find("importers", choose(rank(head, words), head, words, where))
+    yield from best.read([(where, value)], path=None, mapping=None)

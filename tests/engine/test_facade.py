@@ -136,7 +136,7 @@ def test_what_is_no_trajectory_is_refused_with_a_reason(tmp_path: Path, settings
     two.write_text(f"{json.dumps(native('a'))}\n{json.dumps(native('b'))}\n", encoding="utf-8")
     with pytest.raises(TraceError, match="holds more"):
         judge.score(two, settings=settings)
-    with pytest.raises(TraceError, match="no trace of a known format"):
+    with pytest.raises(TraceError, match="nothing in it is a trajectory"):
         judge.score({"weather": "fine"}, settings=settings)
     with pytest.raises(TraceError, match="steps"):
         judge.score({**native("a"), "steps": "none"}, settings=settings)
