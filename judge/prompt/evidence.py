@@ -37,9 +37,10 @@ class Cited(NamedTuple):
 
 
 class Shown:
-    """The steps that a judge was shown, with their text when it is asked for."""
+    """The steps that a judge was shown, with their text when it is asked for; `letter` stood before their numbers."""
 
-    def __init__(self, trajectory: Trajectory, indices: Sequence[int]) -> None:
+    def __init__(self, trajectory: Trajectory, indices: Sequence[int], letter: str = "S") -> None:
+        self._letter = letter
         wanted = set(indices)
         self._steps: dict[int, Step] = {step.index: step for step in trajectory.steps if step.index in wanted}
         self._texts: dict[int, str] = {}
@@ -59,7 +60,7 @@ class Shown:
         """Whether `quote` stands in the step."""
         text = self._texts.get(index)
         if text is None:
-            text = self._texts[index] = folded(_PREFIX.sub("", step_text(self._steps[index])))
+            text = self._texts[index] = folded(_PREFIX.sub("", step_text(self._steps[index], self._letter)))
         return _stands(quote, text) or _stands(_PREFIX.sub("", quote), text)
 
     def says_anywhere(self, words: str) -> bool:

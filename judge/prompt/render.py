@@ -19,7 +19,7 @@ from judge.types.metric import MetricResult
 from judge.types.record import Record
 from judge.types.reference import Reference
 from judge.types.request import Request, Sampling, Subject
-from judge.types.rubric import Rubric
+from judge.types.rubric import Rubric, ViewSettings
 from judge.types.trajectory import Final, Message, Text, Trajectory
 
 _FRAMING = 64
@@ -86,11 +86,12 @@ def render(
     tokens = fixed_tokens + count_tokens(data)
     seen = whole
     if context_tokens is not None:
-        room = context_tokens - sampling.max_output_tokens - (sampling.thinking_tokens or 0)
-        room -= max(_FRAMING, context_tokens // 100)
+        room = room_of(context_tokens, sampling)
         if tokens > room:
             asked = tokens
-            seen = _fit(rubric, trajectory, top, room - fixed_tokens, count_tokens)
+            seen = shortened(
+                trajectory, rubric.view, lambda seen: fixed_tokens + count_tokens(_data(top, seen)[0]) <= room
+            )
             data, mark = _data(top, seen)
             tokens = fixed_tokens + count_tokens(data)
             if tokens > room:
@@ -134,10 +135,10 @@ def _data(top: str, seen: View) -> tuple[str, str]:
 
 def _top(trajectory: Trajectory, reference: Reference | None, facts: list[str], policy: str | None) -> str:
     """What stands before the steps: task, policy, reference, facts, tools on offer."""
-    out = [_task(trajectory)]
+    out = [task_text(trajectory)]
     if policy and policy.strip():
-        out += ["POLICY:", *_quoted(policy)]
-    out += _reference(reference)
+        out += ["POLICY:", *quoted(policy)]
+    out += reference_lines(reference)
     if facts:
         out += ["FACTS FROM CODE:", *(f"- {fact}" for fact in facts)]
     if trajectory.tools:
@@ -145,47 +146,50 @@ def _top(trajectory: Trajectory, reference: Reference | None, facts: list[str], 
     ended = trajectory.outcome.status if trajectory.outcome else "unknown"
     if ended in ("aborted", "limit", "incomplete"):
         out.append(f"THE RUN ENDED: {ended}")
-    if (answer := _unsaid_final(trajectory)) is not None:
-        out += ["FINAL ANSWER ON RECORD (no step holds it):", *_quoted(answer)]
+    if (answer := unsaid_final(trajectory)) is not None:
+        out += ["FINAL ANSWER ON RECORD (no step holds it):", *quoted(answer)]
     out.append(f"RUN, {len(trajectory.steps)} steps:" if trajectory.steps else "RUN: no steps were recorded")
     return "\n".join(out) + "\n"
 
 
-def _quoted(text: str) -> list[str]:
+def quoted(text: str) -> list[str]:
+    """Text of a run as prefixed lines."""
     return prefixed(lines_of(text)) or ["(empty)"]
 
 
-def _task(trajectory: Trajectory) -> str:
+def task_text(trajectory: Trajectory, letter: str = "S") -> str:
+    """The task as it stands above the steps; named by the step that states it, where one does word for word."""
     if trajectory.task is None:
         return "TASK: not recorded apart from the steps"
     for step in trajectory.steps:
         if isinstance(step, Message) and step.role == "user":
             if len(step.content) == 1 and isinstance(step.content[0], Text) and step.content[0].text == trajectory.task:
-                return f"TASK: what the user says in S{step.index}"
+                return f"TASK: what the user says in {letter}{step.index}"
             break
-    return "\n".join(["TASK:", *_quoted(trajectory.task)])
+    return "\n".join(["TASK:", *quoted(trajectory.task)])
 
 
-def _reference(reference: Reference | None) -> list[str]:
+def reference_lines(reference: Reference | None) -> list[str]:
+    """What was expected, or that nothing is known of it."""
     if reference is None:
         return ["REFERENCE: none"]
     status = "authoritative" if reference.status == "authoritative" else "one acceptable answer, others may be right"
     out = [f"REFERENCE ({status}):"]
     if reference.answer is not None:
-        out += ["expected answer:", *_quoted(reference.answer)]
+        out += ["expected answer:", *quoted(reference.answer)]
     if reference.state is not None:
-        out += ["expected end state:", *_quoted(json_text(reference.state))]
+        out += ["expected end state:", *quoted(json_text(reference.state))]
     if reference.sequence is not None:
-        out += ["expected events in order:", *_quoted(", ".join(reference.sequence) or "(none)")]
+        out += ["expected events in order:", *quoted(", ".join(reference.sequence) or "(none)")]
     if reference.calls is not None:
         out.append("expected calls:" if reference.calls else "expected calls: none")
         for call in reference.calls:
             arguments = "" if call.arguments is None else f" {json_text(call.arguments)}"
-            out += _quoted(f"{call.name}{arguments}")
+            out += quoted(f"{call.name}{arguments}")
     return out if len(out) > 1 else ["REFERENCE: none"]
 
 
-def _unsaid_final(trajectory: Trajectory) -> str | None:
+def unsaid_final(trajectory: Trajectory) -> str | None:
     """The final answer, where no step shows it."""
     if not trajectory.final:
         return None
@@ -198,21 +202,31 @@ def _unsaid_final(trajectory: Trajectory) -> str | None:
     return trajectory.final
 
 
-def _fit(rubric: Rubric, trajectory: Trajectory, top: str, room: int, count_tokens: Callable[[str], int]) -> View:
-    """The longest view that fits `room`: results give way first, all to one limit, then messages; else the shortest."""
+def room_of(context_tokens: int, sampling: Sampling) -> int:
+    """Tokens that a prompt may take: what the reply and the provider's framing leave of the context."""
+    room = context_tokens - sampling.max_output_tokens - (sampling.thinking_tokens or 0)
+    return room - max(_FRAMING, context_tokens // 100)
 
-    def fits(caps: Caps) -> View | None:
-        seen = view(trajectory, rubric.view, caps)
-        return seen if count_tokens(_data(top, seen)[0]) <= room else None
 
-    if (short := fits(Caps(result=LEAST))) is not None:
-        most = longest(trajectory, rubric.view, results=True)
-        return _widest(short, fits, lambda cap: Caps(result=cap), most)
+def shortened(
+    trajectory: Trajectory, settings: ViewSettings, fits: Callable[[View], bool], *, letter: str = "S"
+) -> View:
+    """The longest view that fits: results give way first, all to one limit, then messages; else the shortest."""
+
+    def seen(caps: Caps) -> View:
+        return view(trajectory, settings, caps, letter=letter)
+
+    def fitting(caps: Caps) -> View | None:
+        found = seen(caps)
+        return found if fits(found) else None
+
+    if (short := fitting(Caps(result=LEAST))) is not None:
+        return _widest(short, fitting, lambda cap: Caps(result=cap), longest(trajectory, settings, results=True))
     shortest = Caps(result=LEAST, message=LEAST)
-    if (short := fits(shortest)) is None:
-        return view(trajectory, rubric.view, shortest)
-    most = longest(trajectory, rubric.view, results=False)
-    return _widest(short, fits, lambda cap: Caps(result=LEAST, message=cap), most)
+    if (short := fitting(shortest)) is None:
+        return seen(shortest)
+    most = longest(trajectory, settings, results=False)
+    return _widest(short, fitting, lambda cap: Caps(result=LEAST, message=cap), most)
 
 
 def _widest(best: View, fits: Callable[[Caps], View | None], caps: Callable[[int], Caps], most: int) -> View:

@@ -35,18 +35,20 @@ class Block(NamedTuple):
     note: str = ""
 
 
-def heading(step: Step, named: bool) -> tuple[str, list[Block]]:
+def heading(step: Step, named: bool, letter: str = "S") -> tuple[str, list[Block]]:
     """The heading of a step after its number, and the blocks below it.
 
     Args:
         step: Any step.
         named: Whether to name the agent, which helps only where there are several.
+        letter: Stands before the number of a step.
     """
-    head, blocks = _WRITERS[type(step)](step)
+    refers = _REFERRING.get(type(step))
+    head, blocks = refers(step, letter) if refers is not None else _WRITERS[type(step)](step)
     if named and step.agent:
         head += f" @{inline(step.agent)}"
     if step.parent is not None:
-        head += f" (within S{step.parent})"
+        head += f" (within {letter}{step.parent})"
     if step.provenance != "recorded":
         head += " (copied from an earlier context)" if step.provenance == "copied_context" else " (synthetic)"
     return head, blocks
@@ -99,8 +101,8 @@ def _tool_call(step: ToolCall) -> tuple[str, list[Block]]:
     return f"{head} (no arguments)", []
 
 
-def _tool_result(step: ToolResult) -> tuple[str, list[Block]]:
-    head = f"result of S{step.call_index}" if step.call_index is not None else "result of no recorded call"
+def _tool_result(step: ToolResult, letter: str) -> tuple[str, list[Block]]:
+    head = f"result of {letter}{step.call_index}" if step.call_index is not None else "result of no recorded call"
     if step.status != "unknown":
         head += f" ({step.status})"
     blocks = parts(step.content)
@@ -125,10 +127,10 @@ def _says(blocks: list[Block], value: Any) -> bool:
         return False
 
 
-def _approval(step: Approval) -> tuple[str, list[Block]]:
+def _approval(step: Approval, letter: str) -> tuple[str, list[Block]]:
     head = f"approval {step.state}"
     if step.call_index is not None:
-        head += f" for S{step.call_index}"
+        head += f" for {letter}{step.call_index}"
     if step.tool:
         head += f" {inline(step.tool)}"
     if step.approver:
@@ -136,10 +138,10 @@ def _approval(step: Approval) -> tuple[str, list[Block]]:
     return head, [Block(step.reason)] if step.reason else []
 
 
-def _retry(step: Retry) -> tuple[str, list[Block]]:
+def _retry(step: Retry, letter: str) -> tuple[str, list[Block]]:
     head = "retry"
     if step.call_index is not None:
-        head += f" of S{step.call_index}"
+        head += f" of {letter}{step.call_index}"
     if step.tool:
         head += f" {inline(step.tool)}"
     head += f", attempt {step.attempt}"
@@ -180,12 +182,15 @@ _WRITERS: dict[type, Callable[[Any], tuple[str, list[Block]]]] = {
     Message: _message,
     Reasoning: _reasoning,
     ToolCall: _tool_call,
-    ToolResult: _tool_result,
-    Approval: _approval,
-    Retry: _retry,
     AgentTransfer: _transfer,
     ContextEdit: _context_edit,
     ErrorStep: _error,
     Final: _final,
     Event: _event,
 }
+_REFERRING: dict[type, Callable[[Any, str], tuple[str, list[Block]]]] = {
+    ToolResult: _tool_result,
+    Approval: _approval,
+    Retry: _retry,
+}
+"""Writers of the steps that name another step."""

@@ -61,13 +61,14 @@ def shown_steps(trajectory: Trajectory, settings: ViewSettings) -> tuple[int, ..
     return tuple(step.index for step in trajectory.steps if is_shown(step, settings))
 
 
-def view(trajectory: Trajectory, settings: ViewSettings, caps: Caps | None = None) -> View:
+def view(trajectory: Trajectory, settings: ViewSettings, caps: Caps | None = None, *, letter: str = "S") -> View:
     """The run as numbered steps.
 
     Args:
         trajectory: Any run; one without a step that is shown gives an empty text.
         settings: What is shown. `result_chars` is obeyed beside `caps`.
         caps: Limits that make the text fit; none when None.
+        letter: Stands before the number of a step.
     """
     caps = caps or Caps()
     result_cap = _tighter(caps.result, settings.result_chars)
@@ -81,17 +82,17 @@ def view(trajectory: Trajectory, settings: ViewSettings, caps: Caps | None = Non
         cap = result_cap if step.kind == "tool_result" else caps.message
         if cap is not None and (step.index == asked or step.kind in _WHOLE or _is_rule(step)):
             cap = None
-        head, blocks = heading(step, named)
-        _write(out, cuts, step, head, blocks, cap)
+        head, blocks = heading(step, named, letter)
+        _write(out, cuts, f"{letter}{step.index}", step, head, blocks, cap)
     return View(text="\n".join(out), cuts=tuple(cuts))
 
 
-def step_text(step: Step) -> str:
+def step_text(step: Step, letter: str = "S") -> str:
     """One step as a judge reads it, uncut; twice where its agent may be named or not. Quotes are looked up in it."""
     out: list[str] = []
     for named in (False, True) if step.agent else (False,):
-        head, blocks = heading(step, named)
-        _write(out, [], step, head, blocks, None)
+        head, blocks = heading(step, named, letter)
+        _write(out, [], f"{letter}{step.index}", step, head, blocks, None)
     return "\n".join(out)
 
 
@@ -132,8 +133,10 @@ def _tighter(one: int | None, other: int | None) -> int | None:
     return min(one, other)
 
 
-def _write(out: list[str], cuts: list[str], step: Step, head: str, blocks: list[Block], cap: int | None) -> None:
-    opening = f"[S{step.index}] {head}"
+def _write(
+    out: list[str], cuts: list[str], number: str, step: Step, head: str, blocks: list[Block], cap: int | None
+) -> None:
+    opening = f"[{number}] {head}"
     if not blocks:
         out.append(opening)
         return
@@ -154,7 +157,7 @@ def _write(out: list[str], cuts: list[str], step: Step, head: str, blocks: list[
             out.extend(_shortened(block.text, cap))
             left = len(block.text) - cap
             cuts.append(
-                f"S{step.index} {step.kind.removeprefix('tool_')}: {left:,} of {len(block.text):,} characters left out"
+                f"{number} {step.kind.removeprefix('tool_')}: {left:,} of {len(block.text):,} characters left out"
             )
         else:
             out.extend(prefixed(lines_of(block.text)))
