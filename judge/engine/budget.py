@@ -29,6 +29,26 @@ class Ledger(Protocol):
         ...
 
 
+class Purse(Protocol):
+    """What a call needs of a budget: room before it is sent, and a bill afterwards. Amounts are US dollars."""
+
+    async def reserve(self, estimate: float) -> None:
+        """Reserves `estimate`, waiting for room.
+
+        Raises:
+            BudgetReached: It does not fit, and nothing under way could make room.
+        """
+        ...
+
+    def settle(self, estimate: float, cost: float | None) -> None:
+        """Turns a reservation into spend; None for a bill that was not told."""
+        ...
+
+    def release(self, estimate: float) -> None:
+        """Gives a reservation back: the call cost nothing."""
+        ...
+
+
 class Budget:
     """Money for one run, in US dollars. Amounts are added as decimals, so that 1.8 + .07 + .07 is 1.94.
 

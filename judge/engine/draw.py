@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from judge.engine.budget import Budget
+from judge.engine.budget import Budget, Purse
 from judge.engine.connection import Connection
 from judge.engine.setup import Setup
 from judge.errors import ContextOverflow, JudgeError, ProviderError, TerminalError
@@ -69,7 +69,7 @@ def recall(setup: Setup, connection: Connection, trajectory: Trajectory, request
 async def draw(
     setup: Setup,
     connection: Connection,
-    budget: Budget,
+    budget: Purse,
     trajectory: Trajectory,
     prompt: Prompt,
     index: int,
@@ -125,7 +125,7 @@ class _Spent:
 async def _try(
     setup: Setup,
     connection: Connection,
-    budget: Budget,
+    budget: Purse,
     trajectory: Trajectory,
     prompt: Prompt,
     request: Request,

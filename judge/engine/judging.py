@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from judge.engine.budget import Budget, Ledger
+from judge.engine.budget import Budget, Ledger, Purse
 from judge.engine.connection import Connection
 from judge.engine.draw import Sample, draw, estimated, numbered, recall
 from judge.engine.setup import Setup
@@ -65,12 +65,19 @@ class Judging:
         *,
         spent: float = 0.0,
         ledger: Ledger | None = None,
+        purse: Purse | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`spent`: what earlier runs used of the same `max_usd`; `ledger`: the day's, which other runs share."""
+        """
+        Args:
+            spent: What earlier runs used of the same `max_usd`.
+            ledger: The day's, which other runs share.
+            purse: Pays for the calls in place of `budget`, where the money is held elsewhere.
+        """
         self.setup = setup
         self.connection = connection
         self.budget = Budget(setup.max_usd, spent=spent, ledger=ledger)
+        self._purse: Purse = purse or self.budget
         self.stopped: BaseException | None = None
         self._promised = 0.0
         self._under_way = 0
@@ -207,7 +214,7 @@ class Judging:
         return await draw(
             self.setup,
             self.connection,
-            self.budget,
+            self._purse,
             case.trajectory,
             case.prompt,
             index,

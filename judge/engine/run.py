@@ -44,6 +44,48 @@ class Progress:
     errors: Mapping[str, int] = field(default_factory=dict)
 
 
+class Count:
+    """Running counts over the verdicts of a run, in the order of finishing."""
+
+    def __init__(self, total: int | None) -> None:
+        """`total`: how many trajectories there are, or None where that is not known."""
+        self._total = total
+        self._done = 0
+        self._failed = 0
+        self._errors: Counter[str] = Counter()
+        self._calls = 0
+        self._cached = 0
+        self._cost: float | None = 0.0
+
+    def add(self, verdict: Verdict) -> Progress:
+        """Counts a verdict in; says how far the run is."""
+        self._done += 1
+        if verdict.status == "error":
+            self._failed += 1
+            self._errors[verdict.errors[0].kind if verdict.errors else "quorum"] += 1
+        self._calls += verdict.calls
+        self._cached += verdict.cached
+        if verdict.calls:
+            cost = verdict.cost_usd
+            self._cost = None if self._cost is None or cost is None else self._cost + cost
+        return Progress(self._done, self._total, self._failed, self._calls, self._cached, self._cost, self._errors)
+
+    def cause(self, error: BaseException) -> BaseException:
+        """The error that stopped the run, saying how far it came."""
+        left = f"{self._total - self._done} left" if self._total is not None else "the rest left"
+        if isinstance(error, BudgetReached):
+            return BudgetReached(f"{error.message} {self._done} judged, {left}.", hint=error.hint)
+        if isinstance(error, TerminalError):
+            return TerminalError(
+                f"{error.message} {self._done} judged, {left}.",
+                hint=error.hint,
+                provider=error.provider,
+                status_code=error.status_code,
+                reason=error.reason,
+            )
+        return error
+
+
 def reference_of(trajectory: Trajectory, given: References) -> Reference | None:
     """The reference of one trajectory: by its id, else by its group, or the one for all."""
     if given is None or isinstance(given, Reference):
@@ -87,17 +129,11 @@ class Run:
         self._done = done
         self._control = control or Control()
         hint = length_hint(trajectories, -1)
-        self._total = hint if hint >= 0 else total
+        self._counted = Count(hint if hint >= 0 else total)
         self._seen: dict[str, str] = {}
         self._window: deque[Verdict | asyncio.Task[Verdict]] = deque()
         self._running: set[asyncio.Task[Verdict]] = set()
         self._wake: asyncio.Future[None] | None = None
-        self._finished = 0
-        self._failed = 0
-        self._errors: Counter[str] = Counter()
-        self._calls = 0
-        self._cached = 0
-        self._cost: float | None = 0.0
 
     async def batches(self) -> AsyncGenerator[list[Verdict], None]:
         """Verdicts in input order, some at a time.
@@ -149,7 +185,7 @@ class Run:
             if ready:
                 yield ready
             if judging.stopped is not None:
-                raise self._cause(judging.stopped) from judging.stopped.__cause__
+                raise self._counted.cause(judging.stopped) from judging.stopped.__cause__
         finally:
             await self._cancel()
 
@@ -228,34 +264,9 @@ class Run:
             except Exception as error:
                 self._judging.stop(error)
                 return
-        self._finished += 1
-        if verdict.status == "error":
-            self._failed += 1
-            self._errors[verdict.errors[0].kind if verdict.errors else "quorum"] += 1
-        self._calls += verdict.calls
-        self._cached += verdict.cached
-        if verdict.calls:
-            cost = verdict.cost_usd
-            self._cost = None if self._cost is None or cost is None else self._cost + cost
+        progress = self._counted.add(verdict)
         if self._progress is not None:
-            self._progress(
-                Progress(self._finished, self._total, self._failed, self._calls, self._cached, self._cost, self._errors)
-            )
-
-    def _cause(self, error: BaseException) -> BaseException:
-        """The error that stopped the run, saying how far it came."""
-        left = f"{self._total - self._finished} left" if self._total is not None else "the rest left"
-        if isinstance(error, BudgetReached):
-            return BudgetReached(f"{error.message} {self._finished} judged, {left}.", hint=error.hint)
-        if isinstance(error, TerminalError):
-            return TerminalError(
-                f"{error.message} {self._finished} judged, {left}.",
-                hint=error.hint,
-                provider=error.provider,
-                status_code=error.status_code,
-                reason=error.reason,
-            )
-        return error
+            self._progress(progress)
 
     async def _cancel(self) -> None:
         running = list(self._running)
