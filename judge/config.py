@@ -79,7 +79,12 @@ class Settings(Record):
         http_retries: Tries after the first for one HTTP request that may succeed later.
         max_wait_s: Longest wait that is obeyed when a server asks for one; more is an error that states it.
         call_deadline_s: Longest time for one judge call with all its tries and waits, in seconds; None for no limit.
-        cache: Whether the reply cache is read and written.
+        cache: Whether the reply cache is read and written: true for the one in `cache_dir`, or the address of a
+            server that many share, "redis://HOST:PORT/DB" or "rediss://". User, password and options of the address
+            are moved to `keys` on loading.
+        cache_optional: Go on without a shared cache that does not answer at the start.
+        cache_days: How long a reply stays in a shared cache; None for as long as the server keeps it.
+        juries: Folder of jury files: the judge "jury/NAME" is NAME.yaml in it.
         max_usd: Spend cap of a run in US dollars; max_usd_per_item of one trajectory, max_usd_per_day of everything
             judged with this cache folder on one day (UTC).
         price_file: JSON of model name to prices in the form of litellm's table; goes before that table.
@@ -105,9 +110,12 @@ class Settings(Record):
     max_wait_s: float = Field(default=300.0, gt=0)
     call_deadline_s: float | None = Field(default=None, gt=0)
     concurrency: int = Field(default=8, ge=1, le=4096)
-    cache: bool = True
+    cache: bool | str = True
+    cache_optional: bool = False
+    cache_days: float | None = Field(default=None, gt=0)
     cache_dir: Path
     certificates: Path = Path(".judge/certificates")
+    juries: Path = Path("juries")
     max_usd: float | None = Field(default=None, gt=0)
     max_usd_per_item: float | None = Field(default=None, gt=0)
     max_usd_per_day: float | None = Field(default=None, gt=0)
@@ -138,7 +146,7 @@ class Settings(Record):
         for name, secret in self.keys.items():
             text = secret.get_secret_value()
             found.append(text)
-            if name.startswith(_URL_OF):
+            if name.startswith(_URL_OF) or name == _CACHE:
                 parts = urlsplit(text)
                 found += [parts.password or "", unquote(parts.password or ""), _basic(text) or ""]
                 found += [value for _, value in parse_qsl(parts.query)]
@@ -169,6 +177,13 @@ class Settings(Record):
         """The query of the provider's base_url, as it is sent; never log or store it."""
         return dict(parse_qsl(urlsplit(self._secret(_URL_OF + provider) or "").query, keep_blank_values=True))
 
+    def cache_url(self) -> str | None:
+        """The shared cache's address with all that is needed to connect, or None; never log or store it."""
+        if not isinstance(self.cache, str):
+            return None
+        kept = self._secret(_CACHE)
+        return kept if kept is not None and _shown_cache(kept) == self.cache else self.cache
+
     def _secret(self, name: str) -> str | None:
         secret = self.keys.get(name)
         return secret.get_secret_value() if secret else None
@@ -176,8 +191,17 @@ class Settings(Record):
     @model_validator(mode="before")
     @classmethod
     def _hide_urls(cls, values: Any) -> Any:
-        """Move user, password and query of each base_url out of sight."""
-        if not isinstance(values, dict) or not isinstance(values.get("providers"), dict):
+        """Move user, password and query of the cache's address and of each base_url out of sight."""
+        if not isinstance(values, dict):
+            return values
+        if isinstance(values.get("cache"), str) and values["cache"].lower() not in _SWITCH:
+            shown = _shown_cache(values["cache"])
+            if shown != values["cache"]:
+                values = {**values, "keys": {**(values.get("keys") or {}), _CACHE: SecretStr(values["cache"])}}
+            values = {**values, "cache": shown}
+        elif isinstance(values.get("cache"), str):
+            values = {**values, "cache": _SWITCH[values["cache"].lower()]}
+        if not isinstance(values.get("providers"), dict):
             return values
         providers, keys = dict(values["providers"]), dict(values.get("keys") or {})
         for name, given in providers.items():
@@ -201,12 +225,15 @@ class Settings(Record):
 
 
 _URL_OF = "base_url of "
+_CACHE = "address of the cache"
+_SWITCH = {"true": True, "false": False}
 KEY_NAMES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 _BASE_URLS = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 _FROM_ENVIRONMENT = {
     "JUDGE_MODEL": "judge",
     "JUDGE_RUBRIC": "rubric",
     "JUDGE_SAMPLES": "samples",
+    "JUDGE_CACHE": "cache",
     "JUDGE_CACHE_DIR": "cache_dir",
     "JUDGE_CERTIFICATES": "certificates",
     "JUDGE_CONCURRENCY": "concurrency",
@@ -340,8 +367,32 @@ def _shown_url(url: str, provider: str) -> str:
             f"The base_url of provider {provider!r} is not an http or https URL with a host.",
             hint='Write it like "http://127.0.0.1:8080/v1".',
         )
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+    return _address(parts.scheme, parts.hostname, port, parts.path)
+
+
+def _shown_cache(url: str) -> str:
+    """Scheme, host, port and database of a shared cache; the errors never repeat the rest of it."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ConfigError(
+            "The address of the cache is not a URL: its host or port cannot be read.",
+            hint="Characters such as / and # in a password are written as %2F and %23.",
+        ) from None
+    if parts.scheme == "unix" and parts.path:
+        return f"unix://{parts.path}"
+    if parts.scheme not in {"redis", "rediss"} or not parts.hostname:
+        raise ConfigError(
+            "The cache is neither true, nor false, nor the address of a server.",
+            hint='Write it like "redis://HOST:6379/0", or "rediss://" for TLS. JUDGE_CACHE_DIR moves the folder.',
+        )
+    return _address(parts.scheme, parts.hostname, port, parts.path)
+
+
+def _address(scheme: str, host: str, port: int | None, path: str) -> str:
+    host = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{host}{f':{port}' if port else ''}{path.rstrip('/')}"
 
 
 def _basic(url: str | None) -> str | None:
