@@ -7,8 +7,8 @@ not there (a reason, a criterion, evidence that exists) makes a failed vote and 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
 
 from judge.prompt.evidence import Cited, Shown, cited, clean
 from judge.prompt.expectation import expectations
@@ -24,7 +24,7 @@ from judge.types.verdict import Vote, VoteStatus
 PARSER_VERSION = "parse/1"
 """Raised with every change that can turn a reply into another vote."""
 
-_HEAD = 500
+HEAD = 500
 """Characters of a failed reply that are kept."""
 
 
@@ -40,20 +40,20 @@ def parse(reply: Reply, rubric: Rubric, trajectory: Trajectory, *, sample: int =
     A failure of the whole reply fails every criterion with the same status. `Vote.usage` is set on the first
     criterion's vote alone, so that a sum over votes counts each call once.
     """
-    failure = _failed_reply(reply)
+    failure = failed_reply(reply)
     answers: Mapping[str, Any] = {}
     notes: list[str] = []
     repaired = False
     shown = Shown(trajectory, shown_steps(trajectory, rubric.view))
     if failure is None:
-        found = extract(reply.text or "", lambda value: _is_answer(value, rubric))
+        found = extract(reply.text or "", lambda value: is_answer(value, rubric))
         repaired = found.repaired
         if found.value is None:
             failure = (found.status, found.message)
-        elif found.free and _is_planted(found.value, rubric, shown):
+        elif found.free and is_planted(found.value, rubric, [shown]):
             failure = ("ambiguous", "The only verdict in the reply is text that the run itself holds.")
         else:
-            answers, notes = _by_criterion(found.value, rubric)
+            answers, notes = by_criterion(found.value, rubric)
             if repaired:
                 notes.append("A trailing comma was removed.")
     common: dict[str, Any] = {
@@ -78,12 +78,12 @@ def parse(reply: Reply, rubric: Rubric, trajectory: Trajectory, *, sample: int =
         if notes:
             part["message"] = " ".join([*([part["message"]] if part.get("message") else []), *notes])
         if part["status"] not in ("ok", "abstain", "not_applicable") and reply.text:
-            part["raw_head"] = clean(reply.text[:_HEAD])
+            part["raw_head"] = clean(reply.text[:HEAD])
         votes[criterion.id] = Vote(**common, **part, usage=None if votes else reply.usage)
     return votes
 
 
-def _failed_reply(reply: Reply) -> tuple[VoteStatus, str] | None:
+def failed_reply(reply: Reply) -> tuple[VoteStatus, str] | None:
     """The failure that the provider already reported, in words."""
     finish = f" (finish reason {reply.finish_reason!r})" if reply.finish_reason else ""
     if reply.status == "truncated":
@@ -94,29 +94,32 @@ def _failed_reply(reply: Reply) -> tuple[VoteStatus, str] | None:
         return "refusal", f"The judge refused to answer{finish}{': ' if said else '.'}{said}"
     if reply.status == "content_filter":
         return "content_filter", f"The provider's filter withheld the answer{finish}."
+    if reply.status == "missing":
+        return "empty", "The server left this one out of its answer to a request for several replies."
     if reply.status == "empty" or not (reply.text or "").strip():
         return "empty", f"The reply holds no text{finish}."
     return None
 
 
-def _is_answer(value: dict[str, Any], rubric: Rubric) -> bool:
+def is_answer(value: dict[str, Any], rubric: Rubric, key: str = "score") -> bool:
+    """Whether an object has the shape of a reply; `key` holds what is asked for of each criterion."""
     if len(rubric.criteria) == 1:
-        return "score" in value or isinstance(value.get(rubric.criteria[0].id), dict)
+        return key in value or isinstance(value.get(rubric.criteria[0].id), dict)
     return any(criterion.id in value for criterion in rubric.criteria)
 
 
-def _is_planted(value: dict[str, Any], rubric: Rubric, shown: Shown) -> bool:
-    """Whether free text only repeats a verdict that stands in the run: every reason is the run's own words."""
-    answers, _ = _by_criterion(value, rubric)
+def is_planted(value: dict[str, Any], rubric: Rubric, shown: Sequence[Shown], key: str = "score") -> bool:
+    """Whether free text only repeats a verdict that stands in a run: every reason is a run's own words."""
+    answers, _ = by_criterion(value, rubric, key)
     reasons = [answer.get("reason") for answer in answers.values() if isinstance(answer, dict)]
     texts = [reason for reason in reasons if isinstance(reason, str) and reason.strip()]
-    return bool(texts) and all(shown.says_anywhere(f'"{text}"') for text in texts)
+    return bool(texts) and all(any(run.says_anywhere(f'"{text}"') for run in shown) for text in texts)
 
 
-def _by_criterion(value: dict[str, Any], rubric: Rubric) -> tuple[Mapping[str, Any], list[str]]:
+def by_criterion(value: dict[str, Any], rubric: Rubric, key: str = "score") -> tuple[Mapping[str, Any], list[str]]:
     """Answers by criterion id, and a note of names that the rubric does not have."""
     ids = [criterion.id for criterion in rubric.criteria]
-    if len(ids) == 1 and "score" in value:
+    if len(ids) == 1 and key in value:
         return {ids[0]: value}, []
     extra = [clean(str(name))[:40] for name in value if name not in ids]
     note = [f"Answers to criteria that the rubric does not have were ignored: {', '.join(extra[:10])}."]
@@ -126,13 +129,14 @@ def _by_criterion(value: dict[str, Any], rubric: Rubric) -> tuple[Mapping[str, A
 def _answer(answer: Any, criterion: Criterion, rubric: Rubric, shown: Shown) -> dict[str, Any]:
     """Fields of the vote on one criterion."""
     if not isinstance(answer, dict):
-        return _fail("unparsed", f"The answer to {criterion.id!r} is {_named(answer)}, not an object with a reason.")
+        return failed_vote(
+            "unparsed", f"The answer to {criterion.id!r} is {named(answer)}, not an object with a reason."
+        )
     if "score" not in answer:
-        return _fail("unparsed", f"The answer to {criterion.id!r} has no score.")
+        return failed_vote("unparsed", f"The answer to {criterion.id!r} has no score.")
     reason = answer.get("reason")
-    # without a letter there is no reason: small models copy the "..." of the prompt
-    if not isinstance(reason, str) or not any(map(str.isalpha, reason)):
-        return _fail("unparsed", f"The answer to {criterion.id!r} gives no reason.")
+    if not is_reason(reason):
+        return failed_vote("unparsed", f"The answer to {criterion.id!r} gives no reason.")
     status, score, message = _score(answer["score"], criterion)
     fields: dict[str, Any] = {"status": status, "reason": clean(reason), "message": message or None}
     if status not in ("ok", "abstain", "not_applicable"):
@@ -158,6 +162,11 @@ def _answer(answer: Any, criterion: Criterion, rubric: Rubric, shown: Shown) -> 
     return fields | {"score": score, "evidence": evidence.steps, "quotes": evidence.quotes}
 
 
+def is_reason(value: Any) -> TypeGuard[str]:
+    """Whether a reason is given. Without a letter there is none: small models copy the "..." of the prompt."""
+    return isinstance(value, str) and any(map(str.isalpha, value))
+
+
 def _score(value: Any, criterion: Criterion) -> tuple[VoteStatus, float | None, str]:
     """Status, score and message for the value under "score".
 
@@ -181,7 +190,7 @@ def _score(value: Any, criterion: Criterion) -> tuple[VoteStatus, float | None, 
                     return "ok", float(level.value), ""
         return "unparsed", None, f"The score of {criterion.id!r} is the text {clean(value[:60])!r}, not a legal value."
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return "unparsed", None, f"The score of {criterion.id!r} is {_named(value)}, not a number."
+        return "unparsed", None, f"The score of {criterion.id!r} is {named(value)}, not a number."
     try:
         number = float(value)
     except OverflowError:
@@ -200,7 +209,8 @@ def _range(scale: Any) -> str:
     return f"{scale.low:g} to {scale.high:g}{step}"
 
 
-def _named(value: Any) -> str:
+def named(value: Any) -> str:
+    """What a JSON value is, in words."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -209,5 +219,6 @@ def _named(value: Any) -> str:
     return names.get(type(value), "a bare number")
 
 
-def _fail(status: VoteStatus, message: str) -> dict[str, Any]:
+def failed_vote(status: VoteStatus, message: str) -> dict[str, Any]:
+    """Fields of a vote that failed."""
     return {"status": status, "message": message}

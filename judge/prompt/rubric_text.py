@@ -43,7 +43,7 @@ class Frame:
     scales: dict[str, tuple[float, float]]
 
 
-class _Same:
+class Same:
     """A rubric as a key by identity: records with dicts in them have no hash, and frozen ones need none."""
 
     __slots__ = ("rubric",)
@@ -55,7 +55,7 @@ class _Same:
         return id(self.rubric)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.rubric is self.rubric
+        return isinstance(other, Same) and other.rubric is self.rubric
 
 
 def frame(rubric: Rubric) -> Frame:
@@ -64,7 +64,7 @@ def frame(rubric: Rubric) -> Frame:
     Raises:
         RubricError: The rubric's own template does not compile or names an unknown variable.
     """
-    return _frame(_Same(rubric))
+    return _frame(Same(rubric))
 
 
 def template_version(rubric: Rubric) -> str:
@@ -73,19 +73,19 @@ def template_version(rubric: Rubric) -> str:
 
 
 @lru_cache(maxsize=256)
-def _frame(same: _Same) -> Frame:
+def _frame(same: Same) -> Frame:
     rubric = same.rubric
     values = variables(rubric)
     own = rubric.template
     try:
-        segment = (_shipped("rubric") if own is None else environment().from_string(own)).render(values)
+        segment = (shipped_template("rubric") if own is None else environment().from_string(own)).render(values)
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
         raise RubricError(
             f"The template of rubric {rubric.id!r} does not render: {error}.",
             hint=f"Known variables: {', '.join(VARIABLES)}.",
         ) from None
     cites = any(criterion.evidence != "none" for criterion in rubric.criteria) or rubric.procedure == "requirements"
-    closing = _shipped("closing").render(
+    closing = shipped_template("closing").render(
         procedure=rubric.procedure,
         policy=rubric.policy,
         many=len(rubric.criteria) > 1,
@@ -93,7 +93,7 @@ def _frame(same: _Same) -> Frame:
         shape=_shape(rubric),
         cites=cites,
     )
-    system = _shipped("system").render().strip()
+    system = shipped_template("system").render().strip()
     schema = reply_schema(rubric)
     return Frame(
         system=system,
@@ -112,7 +112,8 @@ def environment() -> ImmutableSandboxedEnvironment:
 
 
 @cache
-def _shipped(name: str) -> Template:
+def shipped_template(name: str) -> Template:
+    """A template of this package by its name."""
     source = files("judge.prompt").joinpath("templates", f"{name}.jinja").read_text(encoding="utf-8")
     return environment().from_string(source)
 

@@ -21,7 +21,7 @@ def reply_schema(rubric: Rubric) -> dict[str, Any]:
     """Schema for the whole reply: a flat object for one criterion, else an object keyed by criterion id."""
     if len(rubric.criteria) == 1:
         return _answer(rubric, rubric.criteria[0])
-    return _closed({criterion.id: _answer(rubric, criterion) for criterion in rubric.criteria})
+    return closed({criterion.id: _answer(rubric, criterion) for criterion in rubric.criteria})
 
 
 def legal_values(criterion: Criterion) -> tuple[float, ...] | None:
@@ -73,19 +73,20 @@ def _answer(rubric: Rubric, criterion: Criterion) -> dict[str, Any]:
     if rubric.procedure == "requirements":
         met = {"type": "string", "enum": ["yes", "no", "unknown"]}
         steps = {"type": "array", "items": step}
-        keys["requirements"] = _list(_closed({"id": text, "steps": steps, "quote": text, "met": met}))
-        keys["wrong_steps"] = _list(_closed({"step": step, "why": text}))
+        keys["requirements"] = list_of(closed({"id": text, "steps": steps, "quote": text, "met": met}))
+        keys["wrong_steps"] = list_of(closed({"step": step, "why": text}))
         keys["failure_case"] = text
     keys["reason"] = text
     if criterion.evidence != "none":
-        keys["evidence"] = _list(_closed({"step": step, "quote": text}))
+        keys["evidence"] = list_of(closed({"step": step, "quote": text}))
         if criterion.evidence == "required":
             keys["evidence"]["minItems"] = 1
     keys["score"] = _score(criterion)
-    return _closed(keys)
+    return closed(keys)
 
 
-def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+def closed(properties: dict[str, Any]) -> dict[str, Any]:
+    """An object with exactly these keys."""
     return {
         "type": "object",
         "properties": properties,
@@ -94,5 +95,6 @@ def _closed(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _list(items: dict[str, Any]) -> dict[str, Any]:
+def list_of(items: dict[str, Any]) -> dict[str, Any]:
+    """A list of any length."""
     return {"type": "array", "items": items}
