@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Protocol
 
 from judge.config import Settings
 from judge.engine.connection import Connection
 from judge.engine.standing import Standing, standing_of
 from judge.errors import ConfigError, UsageError
-from judge.prompt import PARSER_VERSION, VIEW_VERSION, template_version
+from judge.prompt import PARSER_VERSION, VIEW_VERSION, parse, template_version
 from judge.types.record import fingerprint
-from judge.types.request import Sampling
+from judge.types.request import Reply, Sampling
 from judge.types.rubric import BinaryScale, Rubric
 from judge.types.stop_rule import StopRule
-from judge.types.trajectory import Usage
-from judge.types.verdict import JudgeSpec, VoteRule
+from judge.types.trajectory import Trajectory, Usage
+from judge.types.verdict import JudgeSpec, Vote, VoteRule
 from judge.voting import even_label_vote
+
+
+class Parser(Protocol):
+    """Reply → one vote for every criterion of the rubric, failed votes included."""
+
+    def __call__(self, reply: Reply, rubric: Rubric, trajectory: Trajectory, *, sample: int = 0) -> dict[str, Vote]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,7 @@ class Setup:
         shared: Whether equal requests of the run share one call through the cache.
         standing: What certificates say of this judge.
         secrets: Texts that must not reach a verdict.
+        parse: Turns a reply into votes by criterion; another than `judge.prompt.parse` where another question is asked.
     """
 
     rubric: Rubric
@@ -53,6 +61,7 @@ class Setup:
     max_usd_per_item: float | None = None
     max_usd_per_day: float | None = None
     stop: StopRule | None = None
+    parse: Parser = parse
 
     @property
     def capped(self) -> bool:
