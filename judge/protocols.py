@@ -58,6 +58,28 @@ class Cache(Protocol):
     def close(self) -> None: ...
 
 
+class Claim(Protocol):
+    """The right to make one call, for as long as it is renewed."""
+
+    @property
+    def lease_s(self) -> float:
+        """Seconds for which it stands without being renewed."""
+        ...
+
+    def renew(self) -> None: ...
+
+    def release(self) -> None: ...
+
+
+@runtime_checkable
+class SharedCache(Cache, Protocol):
+    """A cache of many processes, which also says who of them asks for a reply that it does not hold."""
+
+    def claim(self, key: str, token: str) -> Claim | None:
+        """The right to ask for the reply of `key`, or None while the holder of another token has it."""
+        ...
+
+
 class Executor(Protocol):
     """Runs one coroutine function over many items with a bound on how many at once."""
 
