@@ -13,7 +13,7 @@ from judge.calibration.proportions import share
 from judge.config import Settings
 from judge.engine.facade import score
 from judge.engine.loop import PRIVATE
-from judge.providers.cache import TextCache
+from judge.providers.caches import open_cache
 from judge.providers.connection import connect
 from judge.store.certificates import read_shelf
 from judge.types.certificate import Certificate
@@ -40,7 +40,7 @@ class Grader:
         """
         self._settings = settings
         self._folder = folder
-        self._cache = TextCache(settings.cache_dir) if settings.cache else None
+        self._cache = open_cache(settings)
         self._judge = connect(settings.default_judge, settings, cache=self._cache)
         self.certificates = {c.id: c for c in read_shelf(settings.certificates).certificates}
 

@@ -148,7 +148,7 @@ def make_setup(
         **caps,
         fingerprints=prints,
         warnings=(even,) if even else (),
-        shared=settings.cache,
+        shared=bool(settings.cache),
         standing=standing_of(spec, rubric, settings.certificates, now or datetime.now(UTC)),
         secrets=settings.secrets(),
         stop=stop,
