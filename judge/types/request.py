@@ -32,9 +32,11 @@ class Subject(Record):
         facts: Deterministic metrics of the trajectory by name.
         criteria: Criterion id to (low, high) of its scale, in the order of the rubric.
         steps: Indices of the steps that may be cited.
+        against: Id of the run that stands second, where two are compared; `trajectory_id` is that of the first.
     """
 
     trajectory_id: str
+    against: str | None = None
     group: str | None = None
     rubric: str
     criteria: dict[str, tuple[float, float]]
