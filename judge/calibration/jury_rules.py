@@ -48,6 +48,11 @@ def next_seat(jury: Jury, given: Given) -> str | None:
     return None
 
 
+def sure_seats(jury: Jury) -> int:
+    """How many members are called on every run; the others wait for a split, or for a pass."""
+    return {"all": len(jury.members), "on_split": 2, "screen": 1}[jury.seating]
+
+
 def jury_vote(jury: Jury, given: Given, *, binary: bool, weights: Mapping[str, float] | None = None) -> JuryVote:
     """The verdict of the judges that were called.
 

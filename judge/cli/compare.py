@@ -21,7 +21,11 @@ def compare(
     set_name: Annotated[str | None, typer.Option("--set", help="A shipped calibration set or a folder.")] = None,
     judge: Annotated[
         list[str] | None,
-        typer.Option("--judge", "-j", help="A judge, or jury:FILE.yaml. Repeatable; of recorded files all by default."),
+        typer.Option(
+            "--judge",
+            "-j",
+            help="A judge, or a jury: jury/NAME or jury:FILE.yaml. Repeatable; of recorded files all by default.",
+        ),
     ] = None,
     rubric: Annotated[
         list[str] | None, typer.Option("--rubric", "-r", help="Rubrics to compare, with --set. Repeatable.")
@@ -125,6 +129,7 @@ def _recorded(
     from judge.engine.comparing import compare_files
     from judge.engine.jury_file import is_jury, load_jury
 
+    settings = load_settings({"vote": vote})
     if len(fields) not in (0, 1, len(verdicts)):
         raise UsageError(f"{len(fields)} --fields for {len(verdicts)} --verdicts; give one for all or one a file.")
     given = [fields_file(path) for path in fields] or [{}]
@@ -139,10 +144,10 @@ def _recorded(
         label_fields=field_map(label_map, first.get("labels"), "labels", None),
         scale=scale_of(scale if scale is not None else first.get("scale")),
         judges=[name for name in names if not is_jury(name)],
-        juries=[load_jury(name) for name in names if is_jury(name)],
+        juries=[load_jury(name, settings) for name in names if is_jury(name)],
         criterion=criterion,
         pass_mark=pass_mark if pass_mark is not None else first.get("pass_mark"),
-        vote=load_settings({"vote": vote}).vote,
+        vote=settings.vote,
         work=prices,
         dev_share=dev_share,
     )
@@ -183,9 +188,10 @@ def _answer(
 
 def _shown(name: str) -> str:
     """The name under which a judge stands in the comparison: a jury file's is that of its jury."""
+    from judge.config import load_settings
     from judge.engine.jury_file import is_jury, load_jury
 
-    return load_jury(name).name if is_jury(name) else name
+    return load_jury(name, load_settings()).name if is_jury(name) else name
 
 
 def _prices(given: list[str] | tuple[str, ...]) -> dict[str, Work]:

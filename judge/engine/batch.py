@@ -15,14 +15,15 @@ from typing import Any, ClassVar
 
 from judge.config import Settings
 from judge.engine.batch_engine import BatchEngine, BatchJob, batch_engine
-from judge.engine.connection import Connection
+from judge.engine.bench import make_bench
+from judge.engine.connection import JudgeLike, Opened, OpenJury
 from judge.engine.control import Control
 from judge.engine.facade import open_judge, rubric_of, settings_of
 from judge.engine.intake import as_reference
 from judge.engine.loop import PRIVATE
 from judge.engine.observed import observed
 from judge.engine.run import Progress, References
-from judge.engine.setup import Setup, make_setup
+from judge.engine.setup import Setup
 from judge.errors import JudgeError, UsageError
 from judge.importers import load
 from judge.store.index import Spend
@@ -85,7 +86,7 @@ def judge_batch(
     rubric: str | Path | Rubric | None = None,
     *,
     out: str | Path,
-    judge: str | Connection | None = None,
+    judge: JudgeLike | None = None,
     reference: Any = None,
     policy: str | None = None,
     require_trust: bool = False,
@@ -172,7 +173,7 @@ class _Session:
 
     async def judge(
         self,
-        judge: str | Connection | None,
+        judge: JudgeLike | None,
         *,
         engine: str,
         resume: bool,
@@ -182,20 +183,20 @@ class _Session:
     ) -> BatchOutcome:
         begun = time.monotonic()
         chosen = batch_engine(engine)
-        async with open_judge(judge, self._settings) as connection:
-            setup = make_setup(self._rubric, connection, self._settings, policy=self._policy)
+        async with open_judge(judge, self._settings) as opened:
+            setup = make_bench(opened, self._rubric, self._settings, policy=self._policy).setup
             if require_trust:
                 setup.standing.require()
             manifest = self._manifest(setup, resume=resume)
             with RunFolder.start(self._path, manifest, resume=resume, new_input=new_input) as folder:
                 folder.scan(self._trajectories())
-                return await self._run(folder, chosen, connection, setup, count_earlier=count_earlier, begun=begun)
+                return await self._run(folder, chosen, opened, setup, count_earlier=count_earlier, begun=begun)
 
     async def _run(
         self,
         folder: RunFolder,
         engine: BatchEngine,
-        connection: Connection,
+        opened: Opened,
         setup: Setup,
         *,
         count_earlier: bool,
@@ -207,12 +208,12 @@ class _Session:
         error: JudgeError | None = None
         if pending:
             job = BatchJob(
-                judge=connection.name,
+                judge=opened.jury if isinstance(opened, OpenJury) else opened.name,
                 rubric=self._rubric,
                 settings=self._settings,
                 policy=self._policy,
                 references=self._references,
-                connection=observed(connection, self._settings),
+                connection=observed(opened, self._settings),
                 setup=setup,
                 folder=self._path,
                 spent=folder.spend().known_usd if count_earlier else 0.0,

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Protocol
 
 from judge.config import Settings
-from judge.engine.connection import Connection
+from judge.engine.connection import Opened
 from judge.engine.control import Control
 from judge.engine.run import Progress, References
 from judge.engine.setup import Setup
 from judge.registry import unknown
+from judge.types.jury import Jury
 from judge.types.rubric import Rubric
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import Verdict
@@ -35,17 +36,18 @@ class BatchJob:
     which opens its own judge and makes its own setup from them; `connection` and `setup` are those of this process.
 
     Attributes:
+        connection: The opened judge, or the opened judges of a jury (`judge` is a `Jury` then).
         folder: Of the run, for what an engine has to remember from one session to the next (ids at a provider).
         spent: US dollars of earlier sessions that count towards `max_usd`.
         pending: How many trajectories need a verdict.
     """
 
-    judge: str
+    judge: str | Jury
     rubric: Rubric
     settings: Settings
     policy: str | None
     references: References
-    connection: Connection
+    connection: Opened
     setup: Setup
     folder: Path
     spent: float

@@ -14,12 +14,10 @@ from judge.calibration.fields import FieldMap
 from judge.calibration.observations import Observation, Scales, observe, read_rows
 from judge.calibration.sets import load_set
 from judge.config import Settings
+from judge.engine.bench import make_bench
 from judge.engine.certifying import Calibration, Judged, Terms, finish, panel_of
-from judge.engine.facade import jury_name, open_judge, rubric_of, score_many, settings_of
-from judge.engine.jury import open_jury
-from judge.engine.jury_file import load_jury
+from judge.engine.facade import open_judge, rubric_of, score_many, settings_of
 from judge.engine.loop import PRIVATE
-from judge.engine.setup import make_setup
 from judge.errors import LabelError, UsageError
 from judge.metrics import measure
 from judge.prompt import view
@@ -257,15 +255,8 @@ def _work(verdicts: Sequence[Verdict]) -> Work:
 
 async def _spec(used: Rubric, settings: Settings) -> JudgeSpec:
     policy = "" if not used.policy else "policy"
-    seated = jury_name(None, settings)
-    if seated is not None:
-        opened = open_jury(
-            load_jury(seated), used, settings, lambda member: open_judge(member, settings), policy=policy
-        )
-        async with opened as live:
-            return live.standing.spec
-    async with open_judge(None, settings) as connection:
-        return make_setup(used, connection, settings, policy=policy).spec
+    async with open_judge(None, settings) as opened:
+        return make_bench(opened, used, settings, policy=policy).setup.spec
 
 
 def _observed(verdict: Verdict, criterion: str, spec: JudgeSpec, clusters: Mapping[str, str]) -> list[Observation]:

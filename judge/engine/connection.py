@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
-from judge.types.request import Reply, Request
+from judge.types.jury import Jury
+from judge.types.request import Reply, Request, Sharing
 from judge.types.trajectory import Usage
 
 
@@ -47,6 +51,14 @@ class Connection(Protocol):
         """A new reply, under the limits and the one retry layer. Never reads the cache."""
         ...
 
+    def sharing(self, request: Request, tokens: int) -> Sharing:
+        """How samples of a request, a prompt of so many tokens, are best asked now."""
+        ...
+
+    async def complete_together(self, request: Request, copies: int) -> tuple[Reply, ...]:
+        """New replies to one request, as `complete`; one alone where the others have to be asked one by one."""
+        ...
+
     def keep(self, request: Request, reply: Reply) -> None:
         """Keeps a reply whose every vote was an answer."""
         ...
@@ -58,3 +70,57 @@ class Connection(Protocol):
     async def aclose(self) -> None:
         """Closes clients and connections."""
         ...
+
+
+@runtime_checkable
+class SharedConnection(Connection, Protocol):
+    """A judge whose cache other processes may use at the same moment. Optional: others are asked at once."""
+
+    @property
+    def cache_failures(self) -> int:
+        """Reads and writes that the cache failed to do."""
+        ...
+
+    def alone(self, request: Request) -> AbstractAsyncContextManager[bool]:
+        """Lets one process at a time ask for a reply; yields whether the cache may hold it by now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OpenJury:
+    """A jury with every judge on it opened.
+
+    Attributes:
+        connections: Member or reserve to its connection, in the order of the seats.
+    """
+
+    jury: Jury
+    connections: Mapping[str, Connection]
+
+    @property
+    def name(self) -> str:
+        """The jury's name, e.g. "jury/bench"."""
+        return self.jury.name
+
+    @property
+    def host(self) -> str | None:
+        """Every host that is contacted, or None."""
+        hosts = dict.fromkeys(c.host for c in self.connections.values() if c.host is not None)
+        return ", ".join(hosts) or None
+
+    @property
+    def offline(self) -> bool:
+        """Whether no judge on it calls a model."""
+        return all(connection.offline for connection in self.connections.values())
+
+    async def aclose(self) -> None:
+        """Closes every connection."""
+        for connection in self.connections.values():
+            await connection.aclose()
+
+
+Opened = Connection | OpenJury
+"""What can judge: one judge, or several as one."""
+
+JudgeLike = str | Connection | OpenJury | Jury
+"""What a caller may name as the judge."""

@@ -6,30 +6,29 @@ Blocking calls run on one private event loop, so they also work where a loop is 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from judge.config import Settings, load_settings
-from judge.engine.connection import Connection
+from judge.engine.bench import make_bench
+from judge.engine.connection import JudgeLike, Opened, OpenJury
 from judge.engine.intake import TrajectoryLike, as_reference, as_trajectories, as_trajectory
-from judge.engine.judging import Judging
-from judge.engine.jury import jury_batches, open_jury
 from judge.engine.jury_file import is_jury, load_jury
 from judge.engine.loop import PRIVATE
 from judge.engine.run import Progress, Run
-from judge.engine.setup import make_setup
 from judge.errors import ConfigError, UsageError
 from judge.importers import load as read
 from judge.metrics import measure as measure_all
 from judge.policy import check as check_policy
 from judge.prompt import load_rubric
-from judge.protocols import CustomCheck
-from judge.providers.cache import TextCache
+from judge.protocols import Cache, CustomCheck
+from judge.providers.caches import open_cache
 from judge.providers.connection import connect
 from judge.store.ledger import DayLedger
+from judge.types.jury import Jury
 from judge.types.metric import MetricResult
 from judge.types.policy import Policy, PolicyResult
 from judge.types.reference import Reference
@@ -89,7 +88,7 @@ def score(
     trajectory: TrajectoryLike,
     rubric: str | Path | Rubric | None = None,
     *,
-    judge: str | Connection | None = None,
+    judge: JudgeLike | None = None,
     reference: Any = None,
     policy: str | None = None,
     require_trust: bool = False,
@@ -103,7 +102,7 @@ def score(
     Args:
         trajectory: A `Trajectory`, its JSON, a list of messages or events, or the path of a file with one.
         rubric: A shipped name, a path or a `Rubric`; None for the configured one ("process").
-        judge: A judge's name, or an opened connection, which stays open; None for the configured one.
+        judge: A judge's name, a `Jury`, or an opened connection, which stays open; None for the configured one.
         reference: Expected answer or path, as `Reference` or in any form that `parse_reference` reads.
         policy: Policy text, for rubrics that need one.
         require_trust: Refuse to call a judge that has no valid certificate (`Settings.certificates` is the folder).
@@ -134,7 +133,7 @@ async def ascore(
     trajectory: TrajectoryLike,
     rubric: str | Path | Rubric | None = None,
     *,
-    judge: str | Connection | None = None,
+    judge: JudgeLike | None = None,
     reference: Any = None,
     policy: str | None = None,
     require_trust: bool = False,
@@ -161,7 +160,7 @@ def score_many(
     trajectories: str | Path | Iterable[TrajectoryLike],
     rubric: str | Path | Rubric | None = None,
     *,
-    judge: str | Connection | None = None,
+    judge: JudgeLike | None = None,
     reference: Any = None,
     policy: str | None = None,
     require_trust: bool = False,
@@ -204,7 +203,7 @@ async def ascore_many(
     trajectories: str | Path | Iterable[TrajectoryLike],
     rubric: str | Path | Rubric | None = None,
     *,
-    judge: str | Connection | None = None,
+    judge: JudgeLike | None = None,
     reference: Any = None,
     policy: str | None = None,
     require_trust: bool = False,
@@ -236,7 +235,7 @@ async def _batches(
     trajectories: str | Path | Iterable[TrajectoryLike],
     rubric: str | Path | Rubric | None,
     *,
-    judge: str | Connection | None,
+    judge: JudgeLike | None,
     reference: Any,
     policy: str | None,
     require_trust: bool,
@@ -247,53 +246,22 @@ async def _batches(
     chosen = settings_of(settings, options)
     references = as_reference(reference)
     used = rubric_of(rubric, chosen)
-    async with AsyncExitStack() as stack:
-        name = jury_name(judge, chosen)
-        if name is not None:
-            live = await stack.enter_async_context(
-                open_jury(
-                    load_jury(name),
-                    used,
-                    chosen,
-                    lambda member: open_judge(member, chosen),
-                    policy=policy,
-                    ledger=ledger_of(chosen),
-                )
-            )
-            standing = live.standing
-            batches = jury_batches(
-                live,
-                as_trajectories(trajectories),
-                reference=references,
-                concurrency=chosen.concurrency,
-                progress=progress,
-            )
-        else:
-            connection = await stack.enter_async_context(open_judge(judge, chosen))
-            setup = make_setup(used, connection, chosen, policy=policy)
-            standing = setup.standing
-            batches = Run(
-                Judging(setup, connection, ledger=ledger_of(chosen)),
-                as_trajectories(trajectories),
-                reference=references,
-                concurrency=chosen.concurrency,
-                progress=progress,
-            ).batches()
+    async with open_judge(judge, chosen) as opened:
+        bench = make_bench(opened, used, chosen, policy=policy, ledger=ledger_of(chosen))
         if require_trust:
-            standing.require()
+            bench.setup.standing.require()
+        batches = Run(
+            bench,
+            as_trajectories(trajectories),
+            reference=references,
+            concurrency=chosen.concurrency,
+            progress=progress,
+        ).batches()
         try:
             async for batch in batches:
                 yield batch
         finally:
             await batches.aclose()
-
-
-def jury_name(judge: str | Connection | None, settings: Settings) -> str | None:
-    """The name of the jury file that is asked to judge, or None for a single judge."""
-    if judge is not None and not isinstance(judge, str):
-        return None
-    name = judge or settings.default_judge
-    return name if is_jury(name) else None
 
 
 class _Blocking:
@@ -332,7 +300,9 @@ def settings_of(settings: Settings | None, options: dict[str, Any]) -> Settings:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"Setting {where!r} is {first.get('input')!r}: {first['msg']}.") from None
-    return settings.model_copy(update={name: getattr(checked, name) for name in given})
+    return settings.model_copy(
+        update={"keys": {**settings.keys, **checked.keys}, **{name: getattr(checked, name) for name in given}}
+    )
 
 
 def ledger_of(settings: Settings) -> DayLedger | None:
@@ -349,18 +319,35 @@ def rubric_of(rubric: str | Path | Rubric | None, settings: Settings) -> Rubric:
 
 
 @asynccontextmanager
-async def open_judge(judge: str | Connection | None, settings: Settings) -> AsyncIterator[Connection]:
-    """The judge, opened for the time of the block; one that came open is left open."""
-    if judge is not None and not isinstance(judge, str):
-        yield judge
+async def open_judge(judge: JudgeLike | None, settings: Settings) -> AsyncIterator[Opened]:
+    """The judge, or every judge of a jury, opened for the time of the block; what came open is left open.
+
+    Raises:
+        UsageError: A jury's file is wrong, or a jury is to sit on a jury.
+    """
+    asked = judge if judge is not None else settings.default_judge
+    if isinstance(asked, str) and is_jury(asked):
+        asked = load_jury(asked, settings)
+    if not isinstance(asked, str | Jury):
+        yield asked
         return
-    cache = TextCache(settings.cache_dir) if settings.cache else None
+    cache = open_cache(settings)
     try:
-        connection = connect(judge or settings.default_judge, settings, cache=cache)
+        opened = (
+            _open_jury(asked, settings, cache) if isinstance(asked, Jury) else connect(asked, settings, cache=cache)
+        )
         try:
-            yield connection
+            yield opened
         finally:
-            await connection.aclose()
+            await opened.aclose()
     finally:
         if cache is not None:
             cache.close()
+
+
+def _open_jury(jury: Jury, settings: Settings, cache: Cache | None) -> OpenJury:
+    seats = (*jury.members, *jury.reserves)
+    nested = next((name for name in seats if is_jury(name)), None)
+    if nested is not None:
+        raise UsageError(f"{nested!r} cannot sit on {jury.name!r}: a jury is made of judges.", hint="Name its members.")
+    return OpenJury(jury, {name: connect(name, settings, cache=cache) for name in seats})

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from itertools import islice
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from judge.calibration.jury_rules import JuryVote, jury_vote, needs_binary, next_seat
-from judge.config import Settings
-from judge.engine.budget import Ledger
-from judge.engine.connection import Connection
-from judge.engine.judging import Judging
-from judge.engine.run import BATCH, Progress, References, reference_of
-from judge.engine.setup import make_setup
-from judge.engine.standing import Standing, standing_of
+from judge.engine.budget import Budget
+from judge.engine.judging import Case, Judging
+from judge.engine.setup import Setup
 from judge.errors import UsageError
 from judge.types.jury import Jury
 from judge.types.record import fingerprint
@@ -28,52 +23,143 @@ RULES: Mapping[str, VoteRule] = {"median": "median", "mean": "mean", "weighted":
 """The nearest vote rule of one judge, by which reason and evidence are picked."""
 
 
+@dataclass(slots=True)
+class JuryCase:
+    """One trajectory before the jury. Nothing of it is shared with another one.
+
+    Attributes:
+        given: Criterion to judge to its score; None for a judge that was called and gave none.
+        said: Judge to its verdict, in the order of calling.
+        begun: Judge to its own case, or at once its verdict.
+        budget: Money for this trajectory, all members together, or None.
+    """
+
+    trajectory: Trajectory
+    reference: Reference | None
+    started: float
+    given: dict[str, dict[str, float | None]]
+    budget: Budget | None = None
+    said: dict[str, Verdict] = field(default_factory=dict)
+    begun: dict[str, Case | Verdict] = field(default_factory=dict)
+
+
 class LiveJury:
-    """Judges trajectories with several opened judges. Bound to the event loop that it is used in."""
+    """Judges trajectories with several opened judges, driven as one judge is (see `judge.engine.bench.Bench`).
 
-    def __init__(self, jury: Jury, rubric: Rubric, seats: Mapping[str, Judging], standing: Standing) -> None:
+    Bound to the event loop that it is used in.
+    """
+
+    def __init__(
+        self,
+        jury: Jury,
+        setup: Setup,
+        seats: Mapping[str, Judging],
+        budget: Budget,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`setup`: the jury's, as of one judge; `seats`: every member and reserve, all paid from `budget`."""
         self.jury = jury
-        self.rubric = rubric
-        self.standing = standing
+        self.setup = setup
+        self.budget = budget
+        self.stopped: BaseException | None = None
         self._seats = seats
+        self._clock = clock
+        self._promised = 0.0
+        self._under_way = 0
 
-    async def judge(self, trajectory: Trajectory, reference: Reference | None) -> Verdict:
-        """One verdict of the whole jury.
+    def seat(self, name: str) -> Judging:
+        """A member or reserve, by its name."""
+        return self._seats[name]
+
+    def begin(self, trajectory: Trajectory, reference: Reference | None) -> JuryCase:
+        """The case of a trajectory; under a cap with every member's prompt made, so that it has a price."""
+        cap = self.setup.max_usd_per_item
+        given: dict[str, dict[str, float | None]] = {criterion.id: {} for criterion in self.setup.rubric.criteria}
+        budget = None if cap is None else Budget(cap)
+        case = JuryCase(trajectory, reference, self._clock(), given, budget)
+        if self.setup.capped:
+            for name in self.jury.members:
+                self._begun(case, name)
+        return case
+
+    def whole(self, case: JuryCase) -> float:
+        """Most that the members still to be heard may cost, without retries and reserves; 0 where no cap is set."""
+        if not self.setup.capped:
+            return 0.0
+        waiting = ((name, case.begun[name]) for name in self.jury.members if name not in case.said)
+        return sum(self._seats[name].whole(begun) for name, begun in waiting if isinstance(begun, Case))
+
+    def may_begin(self, case: JuryCase) -> bool:
+        """Whether all members fit under the cap beside everything under way."""
+        return self.budget.fits_beside(self._promised + self.whole(case))
+
+    def recall(self, case: JuryCase) -> Verdict | None:
+        """The verdict when the cache holds every sample that it takes, else None. Waits for nothing."""
+        while (name := self._next(case)) is not None:
+            begun = self._begun(case, name)
+            verdict = begun if isinstance(begun, Verdict) else self._seats[name].recall(begun)
+            if verdict is None:
+                return None
+            _hear(case, name, verdict)
+        return self._verdict(case)
+
+    async def finish(self, case: JuryCase) -> Verdict:
+        """The verdict, each seat called in its turn.
 
         Raises:
             TerminalError, BudgetReached: A member can make no further call.
         """
-        said: dict[str, Verdict] = {}
-        given: dict[str, dict[str, float | None]] = {criterion.id: {} for criterion in self.rubric.criteria}
-        while (name := self._next(given)) is not None:
-            verdict = await self._seats[name].judge(trajectory, reference)
-            said[name] = verdict
-            for result in verdict.criteria:
-                given[result.id][name] = result.score if result.status == "ok" else None
-        return self._verdict(trajectory, said, given)
+        promised = self.whole(case)
+        self._promised += promised
+        self._under_way += 1
+        try:
+            while (name := self._next(case)) is not None:
+                begun = self._begun(case, name)
+                if isinstance(begun, Case):
+                    seat = self._seats[name]
+                    begun = seat.recall(begun) or await seat.finish(begun)
+                _hear(case, name, begun)
+            return self._verdict(case)
+        finally:
+            self._under_way -= 1
+            self._promised = self._promised - promised if self._under_way else 0.0
 
-    def _next(self, given: Mapping[str, Mapping[str, float | None]]) -> str | None:
-        wanted = (next_seat(self.jury, votes) for votes in given.values())
+    def stop(self, error: BaseException) -> None:
+        """Lets no member begin a further call; the first cause stays."""
+        if self.stopped is None:
+            self.stopped = error
+        for seat in self._seats.values():
+            seat.stop(error)
+
+    def _begun(self, case: JuryCase, name: str) -> Case | Verdict:
+        if name not in case.begun:
+            begun = self._seats[name].begin(case.trajectory, case.reference)
+            if isinstance(begun, Case):
+                begun.budget = case.budget
+            case.begun[name] = begun
+        return case.begun[name]
+
+    def _next(self, case: JuryCase) -> str | None:
+        wanted = (next_seat(self.jury, votes) for votes in case.given.values())
         return next((name for name in wanted if name is not None), None)
 
-    def _verdict(
-        self, trajectory: Trajectory, said: Mapping[str, Verdict], given: Mapping[str, Mapping[str, float | None]]
-    ) -> Verdict:
-        jury, verdicts = self.jury, list(said.values())
+    def _verdict(self, case: JuryCase) -> Verdict:
+        jury, said, standing = self.jury, case.said, self.setup.standing
+        verdicts = list(said.values())
         results = []
-        for criterion in self.rubric.criteria:
+        for criterion in self.setup.rubric.criteria:
             vote = jury_vote(
                 jury,
-                given[criterion.id],
+                case.given[criterion.id],
                 binary=isinstance(criterion.scale, BinaryScale),
                 weights=jury.weights or None,
             )
             results.append(_result(jury, criterion, vote, said))
-        whole = overall(self.rubric, results)
+        whole = overall(self.setup.rubric, results)
         served = sorted(
             {v.served_model for verdict in verdicts for r in verdict.criteria for v in r.votes if v.served_model}
         )
-        seconds = [verdict.seconds for verdict in verdicts if verdict.seconds is not None]
         first = verdicts[0]
         return first.model_copy(
             update={
@@ -84,10 +170,10 @@ class LiveJury:
                 "passed": whole.passed,
                 "reason": whole.reason,
                 "criteria": tuple(results),
-                "trust": self.standing.of(trajectory, served, whole.score),
+                "trust": standing.of(case.trajectory, served, whole.score),
                 "usage": add_usage([verdict.usage for verdict in verdicts]),
                 "cost_usd": add_known(verdict.cost_usd for verdict in verdicts),
-                "seconds": sum(seconds) if len(seconds) == len(verdicts) else None,
+                "seconds": self._clock() - case.started,
                 "calls": sum(verdict.calls for verdict in verdicts),
                 "cached": sum(verdict.cached for verdict in verdicts),
                 "truncated": any(verdict.truncated for verdict in verdicts),
@@ -97,53 +183,42 @@ class LiveJury:
                 "errors": tuple(error for verdict in verdicts for error in verdict.errors),
                 "fingerprints": {
                     **{k: v for k, v in first.fingerprints.items() if k != "prompt"},
-                    "judge": self.standing.spec.fingerprint,
+                    "judge": standing.spec.fingerprint,
                     "prompt": fingerprint({name: v.fingerprints.get("prompt") for name, v in said.items()}),
                 },
             }
         )
 
 
-@asynccontextmanager
-async def open_jury(
-    jury: Jury,
-    rubric: Rubric,
-    settings: Settings,
-    opened: Callable[[str], AbstractAsyncContextManager[Connection]],
-    *,
-    policy: str | None,
-    ledger: Ledger | None = None,
-) -> AsyncIterator[LiveJury]:
-    """The jury, with every judge on it opened for the time of the block.
+def jury_setup(jury: Jury, members: Mapping[str, Setup]) -> Setup:
+    """The setup of a jury: that of its first judge, under the spec and the standing of the whole.
 
     Args:
-        opened: Opens one judge by name.
+        members: Setup of every member and reserve, in the order of the seats.
 
     Raises:
-        UsageError: Its rule learns from labels, or does not fit the rubric's scales.
+        UsageError: The rule learns from labels, or does not fit the rubric's scales.
     """
-    refuse_live(jury, rubric)
-    async with AsyncExitStack() as stack:
-        seats: dict[str, Judging] = {}
-        for name in (*jury.members, *jury.reserves):
-            connection = await stack.enter_async_context(opened(name))
-            setup = make_setup(rubric, connection, settings, policy=policy)
-            seats[name] = Judging(setup, connection, ledger=ledger)
-        first = next(iter(seats.values()))
-        for seat in seats.values():
-            seat.budget = first.budget  # one cap for the whole jury
-        spec = JudgeSpec(
-            name=jury.name,
-            provider="jury",
-            model=jury.fingerprint,
-            sampling=first.setup.sampling,
-            samples=settings.samples,
-            vote=settings.vote,
-            jury=jury,
-            members=tuple(seat.setup.spec for seat in seats.values()),
-        )
-        base = first.setup.standing
-        yield LiveJury(jury, rubric, seats, standing_of(spec, rubric, settings.certificates, base.now))
+    first = next(iter(members.values()))
+    refuse_live(jury, first.rubric)
+    spec = JudgeSpec(
+        name=jury.name,
+        provider="jury",
+        model=jury.fingerprint,
+        sampling=first.sampling,
+        samples=first.samples,
+        vote=first.vote,
+        stop=first.stop,
+        jury=jury,
+        members=tuple(setup.spec for setup in members.values()),
+    )
+    return replace(
+        first,
+        spec=spec,
+        fingerprints={**first.fingerprints, "judge": spec.fingerprint},
+        warnings=tuple(dict.fromkeys(warning for setup in members.values() for warning in setup.warnings)),
+        standing=first.standing.of_judge(spec),
+    )
 
 
 def refuse_live(jury: Jury, rubric: Rubric) -> None:
@@ -161,55 +236,11 @@ def refuse_live(jury: Jury, rubric: Rubric) -> None:
         )
 
 
-async def jury_batches(
-    live: LiveJury,
-    trajectories: Iterable[Trajectory],
-    *,
-    reference: References,
-    concurrency: int,
-    progress: Callable[[Progress], None] | None,
-) -> AsyncGenerator[list[Verdict], None]:
-    """Verdicts in input order, some at a time; what was finished comes before the error that stops the run.
-
-    Raises:
-        TerminalError, BudgetReached: No further call can be made.
-        UsageError: Two trajectories have the same id.
-    """
-    room = asyncio.Semaphore(concurrency)
-    seen: set[str] = set()
-    so_far = Progress(done=0, total=None, failed=0, calls=0, cached=0, cost_usd=0.0)
-
-    async def one(trajectory: Trajectory) -> Verdict:
-        async with room:
-            return await live.judge(trajectory, reference_of(trajectory, reference))
-
-    source = iter(trajectories)
-    while chunk := list(islice(source, BATCH)):
-        for trajectory in chunk:
-            if trajectory.id in seen:
-                raise UsageError(f"Two trajectories have the id {trajectory.id!r}.", hint="Give each run its own id.")
-            seen.add(trajectory.id)
-        made = await asyncio.gather(*(one(trajectory) for trajectory in chunk), return_exceptions=True)
-        finished = [verdict for verdict in made if isinstance(verdict, Verdict)]
-        if finished:
-            so_far = _further(so_far, finished)
-            if progress is not None:
-                progress(so_far)
-            yield finished
-        for verdict in made:
-            if isinstance(verdict, BaseException):
-                raise verdict
-
-
-def _further(so_far: Progress, fresh: Sequence[Verdict]) -> Progress:
-    return Progress(
-        done=so_far.done + len(fresh),
-        total=None,
-        failed=so_far.failed + sum(verdict.status == "error" for verdict in fresh),
-        calls=so_far.calls + sum(verdict.calls for verdict in fresh),
-        cached=so_far.cached + sum(verdict.cached for verdict in fresh),
-        cost_usd=add_known([so_far.cost_usd, *(verdict.cost_usd for verdict in fresh)]),
-    )
+def _hear(case: JuryCase, name: str, verdict: Verdict) -> None:
+    """Takes down what a judge says."""
+    case.said[name] = verdict
+    for result in verdict.criteria:
+        case.given[result.id][name] = result.score if result.status == "ok" else None
 
 
 def _result(jury: Jury, criterion: Criterion, vote: JuryVote, said: Mapping[str, Verdict]) -> CriterionResult:

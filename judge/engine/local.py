@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from judge.engine.batch_engine import BatchJob
+from judge.engine.bench import make_bench
 from judge.engine.control import Control
 from judge.engine.facade import ledger_of
-from judge.engine.judging import Judging
 from judge.engine.run import Progress, Run
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import Verdict
@@ -27,7 +27,14 @@ class LocalEngine:
     ) -> None:
         """As `BatchEngine.run`."""
         run = Run(
-            Judging(job.setup, job.connection, spent=job.spent, ledger=ledger_of(job.settings)),
+            make_bench(
+                job.connection,
+                job.rubric,
+                job.settings,
+                policy=job.policy,
+                spent=job.spent,
+                ledger=ledger_of(job.settings),
+            ),
             trajectories,
             reference=job.references,
             concurrency=job.settings.concurrency,

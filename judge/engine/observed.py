@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from judge.config import Settings
-from judge.engine.connection import Connection
+from judge.engine.connection import Connection, Opened, OpenJury, SharedConnection
 from judge.engine.telemetry import Telemetry, telemetry
 from judge.errors import JudgeError, ProviderError
-from judge.types.request import Reply, Request
+from judge.types.request import Reply, Request, Sharing
 from judge.types.trajectory import Usage
+from judge.voting import add_usage
 
 LOG = logging.getLogger("judge.call")
 
 
-def observed(connection: Connection, settings: Settings) -> Connection:
-    """The connection, watched where somebody listens; itself where nobody does."""
+def observed(opened: Opened, settings: Settings) -> Opened:
+    """The judge or jury, its calls watched where somebody listens; itself where nobody does."""
+    if isinstance(opened, OpenJury):
+        return replace(opened, connections={n: _observed(c, settings) for n, c in opened.connections.items()})
+    return _observed(opened, settings)
+
+
+def _observed(connection: Connection, settings: Settings) -> Connection:
     meter = telemetry() if settings.telemetry and not connection.offline else None
     if meter is None and not LOG.isEnabledFor(logging.INFO):
         return connection
@@ -53,16 +63,45 @@ class ObservedConnection:
         """As the inner connection's."""
         self._inner.keep(request, reply)
 
+    @property
+    def cache_failures(self) -> int:
+        """As the inner connection's; 0 where it has no cache."""
+        return self._inner.cache_failures if isinstance(self._inner, SharedConnection) else 0
+
+    @asynccontextmanager
+    async def alone(self, request: Request) -> AsyncIterator[bool]:
+        """As the inner connection's."""
+        if not isinstance(self._inner, SharedConnection):
+            yield False
+            return
+        async with self._inner.alone(request) as again:
+            yield again
+
     def price(self, usage: Usage) -> float | None:
         """As the inner connection's."""
         return self._inner.price(usage)
 
+    def sharing(self, request: Request, tokens: int) -> Sharing:
+        """As the inner connection's."""
+        return self._inner.sharing(request, tokens)
+
     async def complete(self, request: Request) -> Reply:
         """As the inner connection's, noted."""
+
+        async def ask() -> tuple[Reply, ...]:
+            return (await self._inner.complete(request),)
+
+        return (await self._noted(request, ask))[0]
+
+    async def complete_together(self, request: Request, copies: int) -> tuple[Reply, ...]:
+        """As the inner connection's, noted as the one call that it is."""
+        return await self._noted(request, lambda: self._inner.complete_together(request, copies))
+
+    async def _noted(self, request: Request, ask: Callable[[], Awaitable[tuple[Reply, ...]]]) -> tuple[Reply, ...]:
         begun = time.monotonic()
         span = self._meter.begin(self, request) if self._meter is not None else None
         try:
-            reply = await self._inner.complete(request)
+            replies = await ask()
         except JudgeError as error:
             seconds = time.monotonic() - begun
             reason = error.reason if isinstance(error, ProviderError) else error.kind
@@ -78,13 +117,15 @@ class ObservedConnection:
                 self._meter.failed(span, self, "cancelled", time.monotonic() - begun)
             raise
         seconds = time.monotonic() - begun
-        usage = reply.usage or Usage()
+        reply = replies[0]
+        usage = add_usage([each.usage for each in replies])
         if self._meter is not None:
-            self._meter.answered(span, self, reply, seconds)
+            self._meter.answered(span, self, reply.model_copy(update={"usage": usage}), seconds)
         if LOG.isEnabledFor(logging.INFO):
             facts = {
                 **self._facts(request, seconds),
                 "status": reply.status,
+                "samples": len(replies),
                 "attempts": reply.attempts,
                 "served_model": reply.model,
                 "input_tokens": usage.input_tokens,
@@ -92,7 +133,7 @@ class ObservedConnection:
                 "cost_usd": usage.cost_usd if usage.cost_usd is not None else self.price(usage),
             }
             LOG.info("call", extra={"facts": facts})
-        return reply
+        return replies
 
     def _facts(self, request: Request, seconds: float) -> dict[str, Any]:
         return {

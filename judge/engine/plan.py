@@ -7,18 +7,21 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
+from judge.calibration.jury_rules import sure_seats
 from judge.config import Settings
-from judge.engine.connection import Connection
+from judge.engine.bench import make_bench
+from judge.engine.connection import Connection, JudgeLike
 from judge.engine.draw import numbered
 from judge.engine.facade import open_judge, rubric_of, settings_of
 from judge.engine.intake import TrajectoryLike, as_reference, as_trajectories
 from judge.engine.judging import Judging
 from judge.engine.loop import PRIVATE
-from judge.engine.setup import make_setup
+from judge.engine.run import reference_of
+from judge.prompt import Prompt
 from judge.types.record import Record
 from judge.types.reference import Reference
 from judge.types.rubric import Rubric
-from judge.types.trajectory import Usage
+from judge.types.trajectory import Trajectory, Usage
 from judge.types.verdict import Verdict
 
 
@@ -26,10 +29,12 @@ class PlannedPrompt(Record):
     """Exactly what would be sent for one trajectory, without secrets.
 
     Attributes:
+        judge: The member that it goes to, of a jury; None of a single judge.
         payload: The call of the first sample; further samples send the same and differ in their draw.
     """
 
     trajectory_id: str
+    judge: str | None = None
     system: str
     segments: tuple[str, ...]
     payload: dict[str, Any]
@@ -40,7 +45,7 @@ class PlannedPrompt(Record):
         """The prompt as people read it: the system text, then the user text, whole."""
         return "\n".join(
             [
-                f"==== {self.trajectory_id}: about {self.tokens:,} tokens"
+                f"==== {self.trajectory_id}{f' to {self.judge}' if self.judge else ''}: about {self.tokens:,} tokens"
                 + (", truncated" if self.truncated else "")
                 + " ====",
                 "---- system ----",
@@ -51,6 +56,31 @@ class PlannedPrompt(Record):
                 json.dumps(_without_texts(self.payload), ensure_ascii=False, indent=2),
             ]
         )
+
+
+class PlannedSeat(Record):
+    """What one member of a jury would take; the fields are as those of `Plan`.
+
+    Attributes:
+        always: Whether it is called on every run; else after a split or a pass alone, so that it may cost nothing.
+    """
+
+    omit_none: ClassVar[bool] = False
+
+    judge: str
+    host: str | None
+    always: bool
+    calls_low: int
+    calls_high: int
+    cached: int
+    cost_low: float | None
+    cost_high: float | None
+
+    def text(self) -> str:
+        """The seat in a line."""
+        when = "" if self.always else " (only when it is needed)"
+        cost = _range_text(self.cost_low, self.cost_high)
+        return f"  {self.judge}{when}: {_calls_text(self.calls_low, self.calls_high)} calls, {cost}"
 
 
 class Plan(Record):
@@ -64,7 +94,10 @@ class Plan(Record):
         output_tokens: Most that the calls may write.
         cost_low, cost_high: US dollars, without provider prompt caches: input alone at `calls_low`, and input
             with the longest output at `calls_high`. None where the price is not known.
-        overflow: Trajectories that do not fit the judge even shortened; they would be errors, not scores.
+        overflow: Trajectories that do not fit the judge even shortened; they would be errors, not scores. Of a jury:
+            those that do not fit one of its members.
+        seats: Members of a jury; () of a single judge. Its lowest price has no member that waits for a split or a pass,
+            its highest has all of them; reserves come on top, like retries.
     """
 
     omit_none: ClassVar[bool] = False
@@ -83,19 +116,17 @@ class Plan(Record):
     overflow: tuple[str, ...]
     truncated: tuple[str, ...]
     prompts: tuple[PlannedPrompt, ...] = ()
+    seats: tuple[PlannedSeat, ...] = ()
 
     def text(self) -> str:
         """The plan in a few lines."""
-        calls = str(self.calls_low) if self.calls_low == self.calls_high else f"{self.calls_low} to {self.calls_high}"
-        cost = "unknown"
-        if self.cost_low is not None and self.cost_high is not None:
-            cost = f"${self.cost_low:.4g} to ${self.cost_high:.4g}"
         lines = [
             f"{self.trajectories} trajectories under rubric {self.rubric} by {self.judge}"
             + (f" at {self.host}" if self.host else ""),
-            f"calls: {calls}, and {self.cached} samples from the cache",
+            f"calls: {_calls_text(self.calls_low, self.calls_high)}, and {self.cached} samples from the cache",
             f"tokens: about {self.input_tokens:,} in, at most {self.output_tokens:,} out",
-            f"cost: {cost}",
+            f"cost: {_range_text(self.cost_low, self.cost_high)}",
+            *(seat.text() for seat in self.seats),
         ]
         if self.truncated:
             lines.append(f"shortened to fit: {len(self.truncated)} ({', '.join(self.truncated[:5])})")
@@ -108,7 +139,7 @@ def plan(
     trajectories: str | Path | Iterable[TrajectoryLike],
     rubric: str | Path | Rubric | None = None,
     *,
-    judge: str | Connection | None = None,
+    judge: JudgeLike | None = None,
     reference: Any = None,
     policy: str | None = None,
     settings: Settings | None = None,
@@ -130,68 +161,120 @@ def plan(
 async def _plan(
     trajectories: str | Path | Iterable[TrajectoryLike],
     rubric: str | Path | Rubric | None,
-    judge: str | Connection | None,
+    judge: JudgeLike | None,
     reference: Any,
     policy: str | None,
     settings: Settings,
     payloads: bool,
 ) -> Plan:
     references = as_reference(reference)
-    async with open_judge(judge, settings) as connection:
-        setup = make_setup(rubric_of(rubric, settings), connection, settings, policy=policy)
-        judging = Judging(setup, connection)
-        least, most = setup.draws
-        count = low = high = cached = tokens_low = tokens_high = 0
-        overflow: list[str] = []
-        truncated: list[str] = []
+    async with open_judge(judge, settings) as opened:
+        bench = make_bench(opened, rubric_of(rubric, settings), settings, policy=policy)
+        seats = [bench] if isinstance(bench, Judging) else [bench.seat(name) for name in bench.jury.members]
+        counted = [_Counted(seat) for seat in seats]
+        trajectories_seen = 0
         prompts: list[PlannedPrompt] = []
         for trajectory in as_trajectories(trajectories):
-            count += 1
-            own = references
-            if own is not None and not isinstance(own, Reference):
-                own = own.get(trajectory.id) or own.get(trajectory.group or "")
-            case = judging.begin(trajectory, own)
-            if isinstance(case, Verdict):
-                overflow.append(trajectory.id)
-                continue
-            prompt = case.prompt
-            kept = [connection.hit(numbered(prompt.request, index)) is not None for index in range(most)]
-            cached += sum(kept)
-            low += least - sum(kept[:least])
-            high += most - sum(kept)
-            tokens_low += prompt.tokens * (least - sum(kept[:least]))
-            tokens_high += prompt.tokens * (most - sum(kept))
-            if prompt.truncated:
-                truncated.append(trajectory.id)
-            if payloads:
-                request = prompt.request
-                prompts.append(
-                    PlannedPrompt(
-                        trajectory_id=trajectory.id,
-                        system=request.system,
-                        segments=request.segments,
-                        payload=connection.payload(request),
-                        tokens=prompt.tokens,
-                        truncated=prompt.truncated,
-                    )
-                )
-        output = high * setup.sampling.max_output_tokens
+            trajectories_seen += 1
+            own = reference_of(trajectory, references)
+            for one in counted:
+                prompt = one.add(trajectory, own)
+                if payloads and prompt is not None:
+                    prompts.append(one.planned(trajectory, prompt, named=len(counted) > 1))
+        sure = len(counted) if isinstance(bench, Judging) else sure_seats(bench.jury)
+        made = [one.seat(always=place < sure) for place, one in enumerate(counted)]
+        first = [seat for seat in made if seat.always]
         return Plan(
+            judge=opened.name,
+            host=opened.host,
+            rubric=bench.setup.rubric.id,
+            trajectories=trajectories_seen,
+            calls_low=sum(seat.calls_low for seat in first),
+            calls_high=sum(seat.calls_high for seat in made),
+            cached=sum(seat.cached for seat in made),
+            input_tokens=sum(one.tokens_high for one in counted),
+            output_tokens=sum(one.output for one in counted),
+            cost_low=_sum(seat.cost_low for seat in first),
+            cost_high=_sum(seat.cost_high for seat in made),
+            overflow=tuple(dict.fromkeys(name for one in counted for name in one.overflow)),
+            truncated=tuple(dict.fromkeys(name for one in counted for name in one.truncated)),
+            prompts=tuple(prompts),
+            seats=() if isinstance(bench, Judging) else tuple(made),
+        )
+
+
+class _Counted:
+    """Calls and tokens that one judge would take, trajectory by trajectory."""
+
+    def __init__(self, judging: Judging) -> None:
+        self._judging = judging
+        self._low = self._high = self._cached = self._tokens_low = 0
+        self.tokens_high = 0
+        self.overflow: list[str] = []
+        self.truncated: list[str] = []
+
+    @property
+    def output(self) -> int:
+        """Most tokens that the calls may write."""
+        return self._high * self._judging.setup.sampling.max_output_tokens
+
+    def add(self, trajectory: Trajectory, reference: Reference | None) -> Prompt | None:
+        """Counts a trajectory in; None where it does not fit."""
+        case = self._judging.begin(trajectory, reference)
+        if isinstance(case, Verdict):
+            self.overflow.append(trajectory.id)
+            return None
+        prompt, connection = case.prompt, self._judging.connection
+        least, most = self._judging.setup.draws
+        kept = [connection.hit(numbered(prompt.request, index)) is not None for index in range(most)]
+        self._cached += sum(kept)
+        self._low += least - sum(kept[:least])
+        self._high += most - sum(kept)
+        self._tokens_low += prompt.tokens * (least - sum(kept[:least]))
+        self.tokens_high += prompt.tokens * (most - sum(kept))
+        if prompt.truncated:
+            self.truncated.append(trajectory.id)
+        return prompt
+
+    def planned(self, trajectory: Trajectory, prompt: Prompt, *, named: bool) -> PlannedPrompt:
+        """What would be sent for a trajectory."""
+        return PlannedPrompt(
+            trajectory_id=trajectory.id,
+            judge=self._judging.connection.name if named else None,
+            system=prompt.request.system,
+            segments=prompt.request.segments,
+            payload=self._judging.connection.payload(prompt.request),
+            tokens=prompt.tokens,
+            truncated=prompt.truncated,
+        )
+
+    def seat(self, *, always: bool) -> PlannedSeat:
+        """The sums."""
+        connection = self._judging.connection
+        return PlannedSeat(
             judge=connection.name,
             host=connection.host,
-            rubric=setup.rubric.id,
-            trajectories=count,
-            calls_low=0 if connection.offline else low,
-            calls_high=0 if connection.offline else high,
-            cached=cached,
-            input_tokens=tokens_high,
-            output_tokens=output,
-            cost_low=_price(connection, tokens_low, 0),
-            cost_high=_price(connection, tokens_high, output),
-            overflow=tuple(overflow),
-            truncated=tuple(truncated),
-            prompts=tuple(prompts),
+            always=always,
+            calls_low=0 if connection.offline else self._low,
+            calls_high=0 if connection.offline else self._high,
+            cached=self._cached,
+            cost_low=_price(connection, self._tokens_low, 0),
+            cost_high=_price(connection, self.tokens_high, self.output),
         )
+
+
+def _sum(prices: Iterable[float | None]) -> float | None:
+    """The sum, or None where one is not known."""
+    known = list(prices)
+    return None if any(price is None for price in known) else sum(price for price in known if price is not None)
+
+
+def _calls_text(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _range_text(low: float | None, high: float | None) -> str:
+    return "unknown" if low is None or high is None else f"${low:.4g} to ${high:.4g}"
 
 
 def _price(connection: Connection, input_tokens: int, output_tokens: int) -> float | None:

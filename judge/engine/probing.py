@@ -24,7 +24,7 @@ from judge.calibration.probes.report import (
 )
 from judge.calibration.probes.scale_use import LENGTH_BAND, MIDDLE_BAND, length_given_quality, pull_to_middle
 from judge.config import Settings
-from judge.engine.connection import Connection
+from judge.engine.connection import JudgeLike
 from judge.engine.facade import rubric_of, score_many
 from judge.engine.run import References, reference_of
 from judge.errors import UsageError
@@ -125,7 +125,7 @@ def planting(
     rubric: str | Path | Rubric | None = None,
     *,
     settings: Settings,
-    judge: str | Connection | None = None,
+    judge: JudgeLike | None = None,
     kinds: Sequence[ProbeKind] = KINDS,
     limit: int | None = None,
     seed: int = 0,
@@ -179,7 +179,7 @@ def probe(
     planted: Planting,
     *,
     settings: Settings,
-    judge: str | Connection | None = None,
+    judge: JudgeLike | None = None,
     profile: Profile = "default",
     reference: References = None,
     policy: str | None = None,
@@ -251,7 +251,7 @@ class _Asked:
     """How the judge is asked."""
 
     settings: Settings
-    connection: str | Connection | None
+    connection: JudgeLike | None
     reference: References
     policy: str | None
     progress: Callable[[int], None] | None

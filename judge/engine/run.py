@@ -7,9 +7,11 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import length_hint
+from typing import Any
 
+from judge.engine.bench import Bench
 from judge.engine.control import Control
-from judge.engine.judging import Case, Judging, Stopped
+from judge.engine.judging import Stopped
 from judge.errors import BudgetReached, TerminalError, UsageError
 from judge.types.reference import Reference
 from judge.types.trajectory import Trajectory
@@ -101,7 +103,7 @@ class Run:
 
     def __init__(
         self,
-        judging: Judging,
+        judging: Bench,
         trajectories: Iterable[Trajectory],
         *,
         reference: References = None,
@@ -216,7 +218,7 @@ class Run:
                 hint="Give each trajectory its own id; verdicts and labels are joined by it.",
             )
 
-    def _start(self, case: Case) -> None:
+    def _start(self, case: Any) -> None:
         task = asyncio.get_running_loop().create_task(self._judging.finish(case))
         self._running.add(task)
         if self._done is None:

@@ -45,6 +45,10 @@ class Standing:
             score=score,
         )
 
+    def of_judge(self, spec: JudgeSpec) -> Standing:
+        """The standing of another judge under the same rubric, by the same certificates."""
+        return _standing(spec, self.rubric, self.shelf, self.now)
+
     def require(self) -> None:
         """Raises when the judge has no valid certificate, before anything is spent.
 
@@ -64,6 +68,9 @@ class Standing:
 
 def standing_of(spec: JudgeSpec, rubric: Rubric, folder: Path, now: datetime) -> Standing:
     """The standing of a judge by the certificates in `folder`; a folder that is not there holds none."""
-    shelf = read_shelf(folder)
+    return _standing(spec, rubric, read_shelf(folder), now)
+
+
+def _standing(spec: JudgeSpec, rubric: Rubric, shelf: Shelf, now: datetime) -> Standing:
     base = trust(spec, rubric, shelf.certificates, now=now, revocations=shelf.revocations)
     return Standing(spec=spec, rubric=rubric, shelf=shelf, now=now, base=base)

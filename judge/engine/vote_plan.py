@@ -10,7 +10,7 @@ import numpy as np
 
 from judge.calibration.wobble import vote_stability, wobble
 from judge.config import Settings
-from judge.engine.connection import Connection
+from judge.engine.connection import JudgeLike, OpenJury
 from judge.engine.facade import open_judge, rubric_of, score_many
 from judge.engine.loop import PRIVATE
 from judge.engine.probing import ProbeRuns, spread
@@ -86,7 +86,7 @@ def plan_votes(
     rubric: str | Path | Rubric | None = None,
     *,
     settings: Settings,
-    judge: str | Connection | None = None,
+    judge: JudgeLike | None = None,
     target: float = 0.02,
     repeats: int = REPEATS,
     criterion: str | None = None,
@@ -192,10 +192,12 @@ def _point(matrix: np.ndarray, votes: int, usd: float | None) -> VotePoint:
     )
 
 
-async def _usd_per_vote(judge: str | Connection | None, settings: Settings, usages: Sequence[Usage]) -> float | None:
+async def _usd_per_vote(judge: JudgeLike | None, settings: Settings, usages: Sequence[Usage]) -> float | None:
     async with open_judge(judge, settings) as connection:
         if connection.offline:
             return 0.0
+        if isinstance(connection, OpenJury):
+            return None
         prices = [connection.price(usage) for usage in usages]
     known = [price for price in prices if price is not None]
     return sum(known) / len(known) if known and len(known) == len(prices) else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from judge.config import Settings
-from judge.engine.connection import Connection
+from judge.engine.connection import Opened
 from judge.engine.facade import open_judge
 from judge.errors import ConfigError
 from judge.prompt import load_rubric, rubric_names
@@ -21,6 +21,7 @@ from judge.store.access_keys import has_keys
 from judge.store.database import open_database, sqlite_url
 from judge.store.jobs import Jobs, KeptAnswers
 from judge.store.label_queue import LabelQueues
+from judge.store.retention import Retention
 from judge.types.rubric import Rubric
 
 
@@ -38,6 +39,7 @@ class Deployment:
         max_body: Bytes of one request. max_steps: of one trajectory. max_items: trajectories of one score request.
         max_batch: Trajectories of one batch or queue.
         session_hours: How long a page session lasts.
+        retention: What is deleted by age, when the service starts and once a day.
     """
 
     settings: Settings
@@ -54,6 +56,12 @@ class Deployment:
     max_items: int = 256
     max_batch: int = 10_000
     session_hours: float = 12.0
+    retention: Retention = Retention()
+
+    @property
+    def batches(self) -> Path:
+        """Folder of the batches, a folder each."""
+        return self.data / "batches"
 
     @property
     def on_loopback(self) -> bool:
@@ -70,7 +78,7 @@ class Service:
     rubrics: dict[str, Rubric]
     counters: Counters = field(default_factory=Counters)
     failures: FailureLimit = field(default_factory=FailureLimit)
-    _judges: dict[str, Connection] = field(default_factory=dict)
+    _judges: dict[str, Opened] = field(default_factory=dict)
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     def __post_init__(self) -> None:
@@ -111,7 +119,7 @@ class Service:
             raise unknown("rubric", name[:200], self.rubrics)
         return self.rubrics[name]
 
-    async def judge(self, name: str) -> Connection:
+    async def judge(self, name: str) -> Opened:
         """The judge, opened once for all requests."""
         if name not in self._judges:
             opened = await self._stack.enter_async_context(open_judge(name, self.deployment.settings))

@@ -94,11 +94,11 @@ def test_a_rule_that_learns_cannot_sit_live(own_folder: Path) -> None:
 
 def test_a_jury_file_names_the_field_that_is_wrong(own_folder: Path) -> None:
     with pytest.raises(UsageError, match="members"):
-        load_jury(jury_file(own_folder, members=["fake/always-5"]))
+        load_jury(jury_file(own_folder, members=["fake/always-5"]), settings(own_folder))
     with pytest.raises(UsageError, match="sits twice"):
-        load_jury(jury_file(own_folder, members=["fake/always-5", "fake/always-5"]))
+        load_jury(jury_file(own_folder, members=["fake/always-5", "fake/always-5"]), settings(own_folder))
     with pytest.raises(UsageError, match="cannot be read"):
-        load_jury("jury:nowhere.yaml")
+        load_jury("jury:nowhere.yaml", settings(own_folder))
 
 
 def test_a_jury_is_calibrated_as_one_judge_whose_spec_holds_its_members(own_folder: Path) -> None:
