@@ -1,7 +1,9 @@
 """`openai/MODEL`: chat completions of OpenAI, or of any compatible server by `base_url`.
 
-The official SDK sends; its own retries are off. The body of the answer is decoded here, so that
-a reply without choices, with a null message or with an unknown field is a status and not a crash.
+The official SDK sends; its own retries are off. The body goes through its `post`, which sends it as it is:
+`chat.completions.create` walks the whole body once more, the schema included, for a quarter of the time of a call.
+The body of the answer is decoded here, so that a reply without choices, with a null message or with an unknown
+field is a status and not a crash.
 
 A server that puts the whole answer into ``reasoning_content`` and leaves ``content`` empty has
 given no answer: the reply is "empty". Reasoning is not taken for a verdict.
@@ -144,11 +146,16 @@ class OpenAIChat:
 
         async def send(fitted: dict[str, Any]) -> bytes:
             try:
-                raw = await client.chat.completions.with_raw_response.create(**fitted, extra_body=self._extra or None)
+                raw = await client.post(
+                    "/chat/completions",
+                    body={**fitted, **self._extra},
+                    cast_to=_as_it_came(),
+                    options={"security": {"bearer_auth": True}},
+                )
             except Exception as error:
                 raise self._failure(error, fitted) from None
             content: bytes = raw.content
-            quota.update(limit_headers(raw.headers))
+            quota.update(limit_headers(raw.response.headers))
             return content
 
         content, refused, spent = await self._adaptation.send(body, send)
@@ -205,6 +212,13 @@ class OpenAIChat:
     async def aclose(self) -> None:
         """Close the running loop's client."""
         await self._clients.aclose()
+
+
+def _as_it_came() -> Any:
+    """Tells the SDK to hand over the answer's bytes and headers, and to read nothing in them."""
+    import openai
+
+    return openai.HttpxBinaryResponseContent
 
 
 def adapted(body: dict[str, Any], refused: frozenset[str]) -> dict[str, Any]:
