@@ -49,6 +49,25 @@ class ProviderSettings(Record):
     tokens_per_minute: float | None = Field(default=None, gt=0)
 
 
+class BatchApiSettings(Record):
+    """How the batch API of a provider is used (`--engine provider-batch`).
+
+    Attributes:
+        requests: Most requests in one batch, or None for what the provider takes; `megabytes` likewise for its size.
+        first_poll_s: Seconds until a batch is first asked for; each further wait is half as long again, up to
+            `longest_poll_s`.
+        tries: Batches that one request may be put into before its failure counts.
+        settle_s: Seconds after which a submission that nobody can find at the provider counts as never received.
+    """
+
+    requests: int | None = Field(default=None, ge=1)
+    megabytes: float | None = Field(default=None, gt=0)
+    first_poll_s: float = Field(default=10.0, gt=0)
+    longest_poll_s: float = Field(default=120.0, gt=0)
+    tries: int = Field(default=3, ge=1, le=20)
+    settle_s: float = Field(default=60.0, ge=0)
+
+
 class ModelSettings(Record):
     """What is known of one model, by the judge's full name; overrides what the package knows.
 
@@ -124,6 +143,7 @@ class Settings(Record):
     min_coverage: float = Field(default=0.0, ge=0, le=1)
     providers: dict[str, ProviderSettings] = {}
     models: dict[str, ModelSettings] = {}
+    batch_api: BatchApiSettings = BatchApiSettings()
     keys: dict[str, SecretStr] = Field(default={}, exclude=True, repr=False)
 
     def provider(self, name: str) -> ProviderSettings:

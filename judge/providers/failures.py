@@ -37,10 +37,12 @@ class Answered(Exception):
 
     response = None
 
-    def __init__(self, body: Mapping[str, Any]) -> None:
+    def __init__(self, body: Mapping[str, Any], status: int | None = None) -> None:
+        """`status`: where it is told beside the body."""
         super().__init__("an error in the body of a success")
         code = str(server_error(body).get("code"))
-        self.status_code = int(code) if code.isdecimal() and 300 <= int(code) < 600 else 500
+        told = int(code) if code.isdecimal() and 300 <= int(code) < 600 else 500
+        self.status_code = told if status is None else status
         self.body = body
 
 

@@ -15,6 +15,9 @@ from judge.types.record import Record
 from judge.types.trajectory import Usage
 
 TABLE = "model_prices_and_context_window_backup.json"
+BATCH_SHARE = 0.5
+"""What OpenAI and Anthropic take for a token in a batch, as a share of its price otherwise (both say so in their price
+lists)."""
 
 
 class Price(Record):
@@ -107,6 +110,39 @@ def entry(judge: str) -> Mapping[str, Any] | None:
     return None
 
 
+def batch_price_of(judge: str, settings: Settings) -> Price | None:
+    """The price of a judge in its provider's batch API, or None where nobody knows it.
+
+    A price that the price file or litellm's table gives for batches counts; otherwise it is `BATCH_SHARE` of the
+    usual one, the user's own included.
+    """
+    usual = price_of(judge, settings)
+    if usual is None:
+        return None
+    row: Mapping[str, Any] = {}
+    if settings.model(judge).input_usd_per_million is None:
+        row = _row(judge, settings) or {}
+
+    def batched(name: str, price: float) -> float:
+        stated = _number(row, f"{name}_batches")
+        return price * BATCH_SHARE if stated is None else stated
+
+    read, creation = usual.cache_read, usual.cache_creation
+    return Price(
+        input=batched("input_cost_per_token", usual.input),
+        output=batched("output_cost_per_token", usual.output),
+        cache_read=None if read is None else batched("cache_read_input_token_cost", read),
+        cache_creation=None if creation is None else batched("cache_creation_input_token_cost", creation),
+    )
+
+
+def _row(judge: str, settings: Settings) -> Mapping[str, Any] | None:
+    row = own_entry(judge, settings)
+    if row is None and not settings.provider(judge.partition("/")[0]).base_url:
+        row = entry(judge)
+    return row
+
+
 def price_of(judge: str, settings: Settings, *, free: bool = False) -> Price | None:
     """The price of a judge by its full name, or None where nobody knows it.
 
@@ -121,9 +157,7 @@ def price_of(judge: str, settings: Settings, *, free: bool = False) -> Price | N
         return Price(input=own.input_usd_per_million / 1e6, output=own.output_usd_per_million / 1e6)
     if free:
         return Price(input=0.0, output=0.0)
-    row = own_entry(judge, settings)
-    if row is None and not settings.provider(judge.partition("/")[0]).base_url:
-        row = entry(judge)
+    row = _row(judge, settings)
     if row is None:
         return None
     needed = _number(row, "input_cost_per_token"), _number(row, "output_cost_per_token")
