@@ -427,12 +427,18 @@ def _basic(url: str | None) -> str | None:
 def keep_litellm_offline(environment: MutableMapping[str, str] | None = None) -> None:
     """Set what litellm reads while it is imported, so that it fetches no price list from the network.
 
-    The only write to the environment in the project; what the user has set stays.
+    What the user has set stays.
     """
     env = os.environ if environment is None else environment
     env.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     env.setdefault("LITELLM_OFFLINE_MODE", "true")
     env.setdefault("LITELLM_MODE", "PRODUCTION")  # no .env file of the working folder is loaded
+
+
+def keep_ray_offline(environment: MutableMapping[str, str] | None = None) -> None:
+    """Set what Ray reads when it starts, so that it reports nothing to its makers. What the user has set stays."""
+    env = os.environ if environment is None else environment
+    env.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 
 def _explain(error: ValidationError, path: Path | None) -> ConfigError:
