@@ -35,8 +35,12 @@ def batch(
         bool, typer.Option("--new-input", help="With --resume: take inputs that changed; what is new is judged.")
     ] = False,
     engine: Annotated[
-        str, typer.Option("--engine", help="What carries the batch out; local is this process.")
+        str, typer.Option("--engine", help="What carries the batch out: local is this process, ray a cluster.")
     ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option("--address", help="With --engine ray: HOST:PORT of a Ray cluster, or auto; else one is started."),
+    ] = None,
     samples: Annotated[int | None, typer.Option("--samples", "-n", min=1, help="Votes for one verdict.")] = None,
     vote: Annotated[
         str | None, typer.Option("--vote", help="auto, median, mean, majority, trimmed_mean or expected.")
@@ -80,7 +84,9 @@ def batch(
         int | None, typer.Option("--max-output-tokens", min=16, help="Longest reply, in tokens.")
     ] = None,
     base_url: options.BaseUrl = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the reply cache.")] = False,
+    no_cache: options.NoCache = False,
+    cache: options.Cache = None,
+    cache_optional: options.CacheOptional = False,
     log: Annotated[
         str | None, typer.Option("--log", help="Append what happens as JSON Lines to this file; - is stderr.")
     ] = None,
@@ -114,7 +120,7 @@ def batch(
             "max_usd_per_item": max_usd_per_item,
             "max_usd_per_day": max_usd_per_day,
             "min_coverage": min_coverage,
-            "cache": False if no_cache else None,
+            **options.cache_flags(cache, no_cache, cache_optional),
             "base_url": base_url,
         }
     )
@@ -130,6 +136,7 @@ def batch(
             new_input=new_input,
             count_earlier=count_earlier,
             engine=engine,
+            address=address,
             format=format,
             mapping=reading.mapping_file(mapping),
             limit=limit,

@@ -1,28 +1,29 @@
-"""`judge cache`: where replies are kept, how many, and how to drop them."""
+"""`judge cache`: where replies are kept, in a folder or on a server, how many, and how to drop them."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from judge.cli import options
 from judge.cli.output import emit, note, say
 
+if TYPE_CHECKING:
+    from judge.providers import TextCache
+    from judge.providers.redis_cache import RedisCache
+
 app = typer.Typer(help="Look at the reply cache, or empty it.", no_args_is_help=True)
 
 
 @app.command("stats")
-def stats(as_json: options.AsJson = False) -> None:
+def stats(cache: options.Cache = None, as_json: options.AsJson = False) -> None:
     """Path, number of replies and size of the cache."""
-    from judge.config import load_settings
-    from judge.providers import TextCache
-
-    cache = TextCache(load_settings().cache_dir)
+    kept = _open(cache)
     try:
-        found = cache.stats()
+        found = kept.stats()
     finally:
-        cache.close()
+        kept.close()
     if as_json:
         emit(found)
     else:
@@ -31,22 +32,32 @@ def stats(as_json: options.AsJson = False) -> None:
 
 @app.command("clear")
 def clear(
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, as_json: options.AsJson = False
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    cache: options.Cache = None,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Drop every cached reply. What was paid for is gone: it asks first."""
-    from judge.config import load_settings
-    from judge.providers import TextCache
-
-    cache = TextCache(load_settings().cache_dir)
+    """Drop every cached reply, of everybody where the cache is shared. What was paid for is gone: it asks first."""
+    kept = _open(cache)
     try:
-        entries = cache.stats()["entries"]
-        if not yes and not typer.confirm(f"Drop {entries} cached replies?", err=True):
+        found = kept.stats()
+        question = f"Drop {found['entries']} cached replies in {found['path']}?"
+        if not yes and not typer.confirm(question, err=True):
             note("Nothing was dropped.")
             raise typer.Exit(1)
-        dropped = cache.clear()
+        dropped = kept.clear()
     finally:
-        cache.close()
+        kept.close()
     if as_json:
         emit({"dropped": dropped})
     else:
         say(f"Dropped {dropped} replies.")
+
+
+def _open(cache: str | None) -> TextCache | RedisCache:
+    """The cache named, else the configured one, even where runs do not use it; one that is not there is an error."""
+    from judge.config import load_settings
+    from judge.providers import TextCache
+    from judge.providers.caches import open_cache
+
+    settings = load_settings({"cache": cache, "cache_optional": False})
+    return open_cache(settings) or TextCache(settings.cache_dir)

@@ -78,6 +78,9 @@ def calibrate(
     ] = None,
     days: Annotated[int | None, typer.Option("--days", min=1, help="How long the certificate holds.")] = None,
     base_url: options.BaseUrl = None,
+    no_cache: options.NoCache = False,
+    cache: options.Cache = None,
+    cache_optional: options.CacheOptional = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Measure a judge against labels and certify, refuse or leave it undecided (exit 0, 1 or 3)."""
@@ -91,6 +94,7 @@ def calibrate(
             "vote": vote,
             "certificates": certificates,
             "base_url": base_url,
+            **options.cache_flags(cache, no_cache, cache_optional),
         }
     )
     changes = {

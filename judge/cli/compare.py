@@ -61,6 +61,9 @@ def compare(
     vote: Annotated[str | None, typer.Option("--vote", help="Vote rule; auto by default.")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Folder for compare.html, .json and .txt.")] = None,
     base_url: options.BaseUrl = None,
+    no_cache: options.NoCache = False,
+    cache: options.Cache = None,
+    cache_optional: options.CacheOptional = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare judges, rubrics or juries on the same labelled runs; with --old and --new, say whether to switch."""
@@ -70,8 +73,9 @@ def compare(
     switched = () if rubric and len(rubric) > 1 else tuple(name for name in (old, new) if name)
     names = list(dict.fromkeys([*(judge or ()), *switched]))
     prices = _prices(price or ())
+    kept = options.cache_flags(cache, no_cache, cache_optional)
     if set_name is not None and not (verdicts or labels):
-        found = _live(set_name, names, rubric, criterion, repeats, samples, vote, base_url)
+        found = _live(set_name, names, rubric, criterion, repeats, samples, vote, base_url, kept)
     elif verdicts and labels and set_name is None:
         found = _recorded(
             verdicts, labels, fields or (), map, label_map, scale, pass_mark, criterion, dev_share, names, vote, prices,
@@ -93,12 +97,13 @@ def _live(
     samples: int | None,
     vote: str | None,
     base_url: str | None,
+    kept: dict[str, object],
 ) -> Compared:
     from judge.cli.progress import progress
     from judge.config import load_settings
     from judge.engine.comparing import compare_set
 
-    settings = load_settings({"samples": samples, "vote": vote, "base_url": base_url})
+    settings = load_settings({"samples": samples, "vote": vote, "base_url": base_url, **kept})
     with progress("judged", None) as advance:
         return compare_set(
             set_name,

@@ -69,7 +69,15 @@ def _shipped() -> tuple[str, str]:
 def _cache() -> tuple[str, str]:
     from judge.config import load_settings
 
-    folder = load_settings().cache_dir
+    settings = load_settings({"cache_optional": False})
+    if isinstance(settings.cache, str):
+        from judge.providers.caches import open_cache
+
+        shared = open_cache(settings)
+        if shared is not None:
+            shared.close()
+        return "ok", f"{settings.cache} answers"
+    folder = settings.cache_dir
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(b"x")

@@ -45,7 +45,9 @@ def probe(
         int | None, typer.Option("--concurrency", "-c", min=1, help="Trajectories under way at once.")
     ] = None,
     max_usd: Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")] = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the reply cache.")] = False,
+    no_cache: options.NoCache = False,
+    cache: options.Cache = None,
+    cache_optional: options.CacheOptional = False,
     format: options.Format = None,
     mapping: options.Mapping = None,
     out: Annotated[
@@ -76,7 +78,7 @@ def probe(
             "base_url": base_url,
             "concurrency": concurrency,
             "max_usd": max_usd,
-            "cache": False if no_cache else None,
+            **options.cache_flags(cache, no_cache, cache_optional),
         }
     )
     if profile not in get_args(Profile):

@@ -76,7 +76,9 @@ def score(
     min_coverage: Annotated[
         float | None, typer.Option("--min-coverage", min=0.0, max=1.0, help="Least share that must be scored (exit 1).")
     ] = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the reply cache.")] = False,
+    no_cache: options.NoCache = False,
+    cache: options.Cache = None,
+    cache_optional: options.CacheOptional = False,
     format: options.Format = None,
     mapping: options.Mapping = None,
     limit: options.Limit = None,
@@ -104,7 +106,7 @@ def score(
             "max_usd": max_usd,
             "min_coverage": min_coverage,
             "certificates": certificates,
-            "cache": False if no_cache else None,
+            **options.cache_flags(cache, no_cache, cache_optional),
             "base_url": base_url,
         }
     )

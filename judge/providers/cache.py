@@ -61,12 +61,16 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache ships no type
 class TextCache:
     """A `Cache` in a folder. Safe to use from many threads and processes at once.
 
+    Attributes:
+        failures: Reads and writes that were not done because the database did not do them.
+
     Raises:
         ConfigError: The folder cannot be made or written.
     """
 
     def __init__(self, directory: Path | str) -> None:
         self.directory = Path(directory)
+        self.failures = 0
         self._warned = False
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -124,6 +128,7 @@ class TextCache:
         )
 
     def _warn(self, doing: str, error: BaseException) -> None:
+        self.failures += 1
         if not self._warned:
             self._warned = True
             warnings.warn(
