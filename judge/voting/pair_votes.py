@@ -42,10 +42,10 @@ def both_orders(one: PairWinner, other: PairWinner) -> PairWinner:
 def rubric_winner(rubric: Rubric, winners: Mapping[str, PairWinner]) -> PairWinner:
     """What the criteria of a rubric say together, in one order.
 
-    A criterion that failed fails all, one that is inconclusive leaves all inconclusive; those that do not apply are left
-    out. Of the rest, gates come first: where every gate that prefers a run prefers the same one, it wins, and gates for
-    different runs are inconclusive. Without a preference of a gate the run with more weight of criteria wins, and equal
-    weight is a tie.
+    A criterion that failed fails all, one that is inconclusive leaves all inconclusive; those that do not apply are
+    left out. Of the rest, gates come first: where every gate that prefers a run prefers the same one, it wins; gates
+    for different runs are inconclusive. Without a preference of a gate the run with more weight of criteria wins, and
+    equal weight is a tie.
     """
     found = [winners.get(criterion.id, "failed") for criterion in rubric.criteria]
     for blocking in ("failed", "inconclusive"):
