@@ -13,6 +13,7 @@ from judge.errors import BudgetReached, TerminalError, TrustRequired, UsageError
 
 if TYPE_CHECKING:
     from judge.config import Settings
+    from judge.engine.run import Progress
     from judge.types import Trajectory
     from judge.voting import Summary
 
@@ -155,12 +156,18 @@ def _judge(
     kept: list[dict[str, Any]] = []
     sums = VerdictSums()
     missing_trust: dict[str, None] = {}
+    last: Progress | None = None
+
+    def watch(now: Progress) -> None:
+        nonlocal last
+        last = now
+
     with ExitStack() as stack:
         writer = stack.enter_context(VerdictWriter(out)) if out else None
         advance = stack.enter_context(progress("judged", None))
         try:
             for count, verdict in enumerate(
-                score_many(runs, settings=settings, require_trust=require_trust, **extra), start=1
+                score_many(runs, settings=settings, require_trust=require_trust, progress=watch, **extra), start=1
             ):
                 if writer:
                     writer.append(verdict)
@@ -175,6 +182,8 @@ def _judge(
         except (TerminalError, BudgetReached) as error:
             stopped = error
     summary = sums.summary(min_coverage=settings.min_coverage)
+    if last is not None:
+        summary = summary.model_copy(update={"cache_failures": last.cache_failures})
     if as_json:
         emit({"results": kept, "summary": summary.to_json()})
     else:

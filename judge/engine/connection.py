@@ -122,5 +122,13 @@ class OpenJury:
 Opened = Connection | OpenJury
 """What can judge: one judge, or several as one."""
 
+
+def cache_failures(opened: Opened) -> int | None:
+    """Reads and writes that the cache, which all judges of a jury share, failed to do; None where nobody counts."""
+    judges = opened.connections.values() if isinstance(opened, OpenJury) else (opened,)
+    counts = [judge.cache_failures for judge in judges if isinstance(judge, SharedConnection)]
+    return max(counts, default=None)
+
+
 JudgeLike = str | Connection | OpenJury | Jury
 """What a caller may name as the judge."""

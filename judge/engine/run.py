@@ -35,6 +35,7 @@ class Progress:
         calls: Judge calls so far; `cached` samples needed none.
         cost_usd: Of those calls; None when one is not known.
         errors: Failed verdicts by kind.
+        cache_failures: Reads and writes that the cache failed to do; None where nobody counts.
     """
 
     done: int
@@ -44,6 +45,7 @@ class Progress:
     cached: int
     cost_usd: float | None
     errors: Mapping[str, int] = field(default_factory=dict)
+    cache_failures: int | None = None
 
 
 class Count:

@@ -111,4 +111,8 @@ def summary_text(summary: Summary) -> str:
     if summary.calls and tokens != (None, None):
         spent += f", {number(tokens[0])} input and {number(tokens[1])} output tokens"
     lines.append(f"{spent}, cost {usd(summary.cost_usd)}")
+    if summary.cache_failures:
+        lines.append(
+            f"the cache failed: {plural(summary.cache_failures, 'read or write', 'reads and writes')} not done"
+        )
     return "\n".join(lines)

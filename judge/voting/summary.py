@@ -69,6 +69,8 @@ class Summary(Record):
         gate: "fail" when coverage is below the least that was asked for, whatever the mean is.
         calls: Judge calls of this run; `cached` counts samples that needed none.
         usage, cost_usd: Of this run's calls. None means not known.
+        cache_failures: Reads and writes that the reply cache failed to do, so that calls were made or replies not
+            kept; None where nobody counted.
     """
 
     omit_none: ClassVar[bool] = False
@@ -92,6 +94,7 @@ class Summary(Record):
     cached: int
     usage: Usage
     cost_usd: float | None
+    cache_failures: int | None = None
 
 
 class VerdictSums:
