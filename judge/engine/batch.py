@@ -16,10 +16,11 @@ from typing import Any, ClassVar
 from judge.config import Settings
 from judge.engine.batch_engine import BatchEngine, BatchJob, batch_engine
 from judge.engine.bench import make_bench
-from judge.engine.connection import JudgeLike, Opened, OpenJury
+from judge.engine.connection import JudgeLike, Opened, OpenJury, cache_failures
 from judge.engine.control import Control
 from judge.engine.facade import open_judge, rubric_of, settings_of
 from judge.engine.intake import as_reference
+from judge.engine.local import LocalEngine
 from judge.engine.loop import PRIVATE
 from judge.engine.observed import observed
 from judge.engine.run import Progress, References
@@ -230,13 +231,21 @@ class _Session:
                 )
             except JudgeError as cause:
                 error = cause
-        result = self._result(folder, totals, kept=kept, error=error, seconds=time.monotonic() - begun)
+        lost = cache_failures(opened) if isinstance(engine, LocalEngine) else None  # others have caches of their own
+        result = self._result(folder, totals, kept=kept, error=error, lost=lost, seconds=time.monotonic() - begun)
         facts = {"folder": result.folder, "judged": result.judged, "pending": result.pending, "stopped": result.stopped}
         LOG.info("batch ends", extra={"facts": facts})
         return BatchOutcome(result, error)
 
     def _result(
-        self, folder: RunFolder, totals: _Totals, *, kept: int, error: JudgeError | None, seconds: float
+        self,
+        folder: RunFolder,
+        totals: _Totals,
+        *,
+        kept: int,
+        error: JudgeError | None,
+        lost: int | None,
+        seconds: float,
     ) -> BatchResult:
         counts = folder.counts()
         summary, each = totals.of(self._settings.min_coverage)
@@ -245,7 +254,7 @@ class _Session:
             folder=str(self._path),
             rubric=self._rubric.id,
             judge=folder.manifest.judge,
-            summary=summary,
+            summary=summary.model_copy(update={"cache_failures": lost}),
             items=counts.items,
             judged=totals.judged,
             kept=kept,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 
 from judge.config import Settings, load_settings
 from judge.engine.bench import make_bench
-from judge.engine.connection import JudgeLike, Opened, OpenJury
+from judge.engine.connection import JudgeLike, Opened, OpenJury, cache_failures
 from judge.engine.intake import TrajectoryLike, as_reference, as_trajectories, as_trajectory
 from judge.engine.jury_file import is_jury, load_jury
 from judge.engine.loop import PRIVATE
@@ -255,13 +256,17 @@ async def _batches(
             as_trajectories(trajectories),
             reference=references,
             concurrency=chosen.concurrency,
-            progress=progress,
+            progress=None if progress is None else lambda now: progress(_with_failures(now, opened)),
         ).batches()
         try:
             async for batch in batches:
                 yield batch
         finally:
             await batches.aclose()
+
+
+def _with_failures(now: Progress, opened: Opened) -> Progress:
+    return replace(now, cache_failures=cache_failures(opened))
 
 
 class _Blocking:
