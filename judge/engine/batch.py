@@ -95,6 +95,7 @@ def judge_batch(
     new_input: bool = False,
     count_earlier: bool = False,
     engine: str = "local",
+    address: str | None = None,
     format: str | None = None,
     mapping: Mapping[str, Any] | None = None,
     limit: int | None = None,
@@ -114,6 +115,7 @@ def judge_batch(
         new_input: With `resume`, take an input that has changed since.
         count_earlier: Count the cost of earlier sessions of this folder towards `max_usd`.
         engine: "local", or the name of another engine.
+        address: Of the cluster that the engine is to use; None for one of its own.
         control: Lets the caller end the run early.
 
     Raises:
@@ -137,7 +139,7 @@ def judge_batch(
     return PRIVATE.run(
         run.judge(
             judge,
-            engine=engine,
+            engine=batch_engine(engine, address=address),
             resume=resume,
             new_input=new_input,
             count_earlier=count_earlier,
@@ -176,14 +178,13 @@ class _Session:
         self,
         judge: JudgeLike | None,
         *,
-        engine: str,
+        engine: BatchEngine,
         resume: bool,
         new_input: bool,
         count_earlier: bool,
         require_trust: bool,
     ) -> BatchOutcome:
         begun = time.monotonic()
-        chosen = batch_engine(engine)
         async with open_judge(judge, self._settings) as opened:
             setup = make_bench(opened, self._rubric, self._settings, policy=self._policy).setup
             if require_trust:
@@ -191,7 +192,7 @@ class _Session:
             manifest = self._manifest(setup, resume=resume)
             with RunFolder.start(self._path, manifest, resume=resume, new_input=new_input) as folder:
                 folder.scan(self._trajectories())
-                return await self._run(folder, chosen, opened, setup, count_earlier=count_earlier, begun=begun)
+                return await self._run(folder, engine, opened, setup, count_earlier=count_earlier, begun=begun)
 
     async def _run(
         self,

@@ -18,14 +18,17 @@ from judge.engine.connection import Opened
 from judge.engine.control import Control
 from judge.engine.run import Progress, References
 from judge.engine.setup import Setup
+from judge.errors import UsageError
 from judge.registry import unknown
 from judge.types.jury import Jury
 from judge.types.rubric import Rubric
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import Verdict
 
-ENGINES = {"local": "judge.engine.local:LocalEngine"}
+ENGINES = {"local": "judge.engine.local:LocalEngine", "ray": "judge.engine.ray_engine:RayEngine"}
 """Name to "module:class" of every engine."""
+ADDRESSED = ("ray",)
+"""Engines that take the address of a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +80,14 @@ class BatchEngine(Protocol):
         ...
 
 
-def batch_engine(name: str) -> BatchEngine:
+def batch_engine(name: str, *, address: str | None = None) -> BatchEngine:
     """The engine of that name.
 
+    Args:
+        address: Of the cluster that it is to use, for engines that use one.
+
     Raises:
+        UsageError: An address was given to an engine that takes none.
         UnknownName: There is none.
         MissingExtra: It needs a package that is not installed.
     """
@@ -88,5 +95,11 @@ def batch_engine(name: str) -> BatchEngine:
     if target is None:
         raise unknown("engine", name, ENGINES)
     module, attribute = target.split(":")
-    made: BatchEngine = getattr(import_module(module), attribute)()
+    if address is not None and name not in ADDRESSED:
+        raise UsageError(
+            f"The engine {name!r} takes no address, and {address!r} was given.",
+            hint=f"Give --engine {ADDRESSED[0]}, or leave out --address.",
+        )
+    options = {} if address is None else {"address": address}
+    made: BatchEngine = getattr(import_module(module), attribute)(**options)
     return made
