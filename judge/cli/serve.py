@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,6 +42,12 @@ def serve(
     role: Annotated[str, typer.Option("--role", help="Role of the new key: score, label or admin.")] = "score",
     revoke_key: Annotated[str | None, typer.Option("--revoke-key", help="Revoke a key by name and stop.")] = None,
     list_keys: Annotated[bool, typer.Option("--list-keys", help="List the keys and stop.")] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", help="KIND=DAYS (or never): answers, jobs, batches, verdicts, labels; deleted by age."),
+    ] = None,
+    purge: Annotated[bool, typer.Option("--purge", help="Delete now what is over by --keep, and stop.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --purge: count only.")] = False,
     base_url: options.BaseUrl = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -51,6 +58,7 @@ def serve(
         from judge.server.app import create_app
         from judge.server.service import Deployment, open_service
         from judge.store.database import open_database, sqlite_url
+        from judge.store.retention import read_retention
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] == "judge":
             raise
@@ -65,6 +73,9 @@ def serve(
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _keys(open_database(database or sqlite_url(folder / "service.sqlite")), new_key, role, revoke_key, as_json)
         return
+    retention = read_retention(keep or ())
+    if dry_run and not purge:
+        raise UsageError("--dry-run goes with --purge.")
     deployment = Deployment(
         settings=settings,
         data=folder,
@@ -75,7 +86,12 @@ def serve(
         rubrics=tuple(Path(path) for path in rubric or ()),
         require_trust=require_trust,
         hosts=tuple(allow_host or ()),
+        retention=retention,
     )
+    if purge:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _purge(open_database(database or sqlite_url(folder / "service.sqlite")), deployment, dry_run, as_json)
+        return
     app = create_app(open_service(deployment))
     _say_where(deployment, as_json)
     uvicorn.run(
@@ -87,6 +103,17 @@ def serve(
         proxy_headers=False,
         timeout_graceful_shutdown=10,  # whoever follows a batch is not waited for
     )
+
+
+def _purge(engine: Engine, deployment: Deployment, dry: bool, as_json: bool) -> None:
+    from judge.store.retention import purge
+
+    found = purge(engine, deployment.batches, deployment.retention, now=datetime.now(UTC), dry=dry).to_json()
+    if as_json:
+        emit({"deleted": found, "dry_run": dry})
+        return
+    counted = ", ".join(f"{count} {kind}" for kind, count in found.items())
+    say(f"{'would be deleted' if dry else 'deleted'}: {counted}")
 
 
 def _keys(engine: Engine, new: str | None, role: str, revoked: str | None, as_json: bool) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -13,12 +13,22 @@ from starlette.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
 import judge
-from judge.server import batches, calibrations, comparisons, health, labels, measuring, pages, problems, scoring
+from judge.server import (
+    batches,
+    calibrations,
+    comparisons,
+    forgetting,
+    health,
+    labels,
+    measuring,
+    pages,
+    problems,
+    scoring,
+)  # fmt: skip
 from judge.server.guard import LOOPBACK, Guard
 from judge.server.problems import Problem
 from judge.server.service import Service
 from judge.server.workers import Workers
-from judge.store.database import prune
 
 ABOUT = (
     "Scores trajectories of AI agents with an LLM judge and says with every score whether that judge can be trusted. "
@@ -33,11 +43,14 @@ def create_app(service: Service) -> FastAPI:
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
-        await run_in_threadpool(lambda: prune(service.engine, now=datetime.now(UTC)))
         await run_in_threadpool(workers.start)
+        purging = asyncio.create_task(forgetting.purge_daily(service))
         try:
             yield
         finally:
+            purging.cancel()
+            with suppress(asyncio.CancelledError):
+                await purging
             await run_in_threadpool(workers.close)
             await service.close()
 
@@ -48,7 +61,7 @@ def create_app(service: Service) -> FastAPI:
     app.state.workers = workers
     problems.install(app, _on_page)
     app.add_exception_handler(pages.SignInFirst, _to_sign_in)
-    for part in (health, scoring, measuring, labels, batches, calibrations, comparisons, pages):
+    for part in (health, scoring, measuring, labels, batches, calibrations, comparisons, forgetting, pages):
         app.include_router(part.router)
     app.include_router(calibrations.page_router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import time
 from collections.abc import AsyncIterator
-from itertools import islice
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from fastapi import APIRouter, Depends, Header, Path, Request
 from pydantic import ConfigDict, JsonValue
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
+from judge.errors import JudgeError
 from judge.server.access import ServiceHere, need
+from judge.server.cursors import Cursor, Limit, read_cursor, write_cursor
 from judge.server.problems import Problem
 from judge.server.received import one_or_many, trajectories
 from judge.server.repeats import Repeats, as_json
@@ -28,7 +30,6 @@ from judge.store.run_folder import RunFolder
 router = APIRouter(tags=["batches"])
 
 JobId = Annotated[str, Path(max_length=64)]
-Limit = Annotated[int, Query(ge=1, le=500)]
 LOOK_S, BEAT_S = 0.3, 15.0
 """Seconds between two looks at a followed job, and between two signs of life."""
 
@@ -82,7 +83,7 @@ def batches(
     service: ServiceHere,
     caller: Scorer,
     limit: Limit = 50,
-    cursor: Annotated[str | None, Query(max_length=64)] = None,
+    cursor: Cursor = None,
 ) -> dict[str, Any]:
     """The caller's batches; an admin sees all. `next` is the cursor of the following page, or null."""
     return listed(service, "batch", caller, limit, cursor)
@@ -91,8 +92,11 @@ def batches(
 def listed(service: Service, kind: JobKind, caller: Caller, limit: int, cursor: str | None) -> dict[str, Any]:
     """A page of jobs without their results."""
     owner = None if caller.role == "admin" else caller.name
-    found = service.jobs.list(kind, limit=limit + 1, before=cursor, owner=owner)
-    more = found[limit - 1].id if len(found) > limit else None
+    key = read_cursor(cursor, str, str)
+    before = None if key is None else (str(key[0]), str(key[1]))
+    found = service.jobs.list(kind, limit=limit + 1, before=before, owner=owner)
+    last = found[limit - 1] if len(found) > limit else None
+    more = None if last is None else write_cursor(last.created_at, last.id)
     return {"jobs": [job.model_dump(mode="json", exclude={"result"}) for job in found[:limit]], "next": more}
 
 
@@ -117,24 +121,38 @@ def cancel(id: JobId, service: ServiceHere, workers: WorkersHere, caller: Scorer
     return workers.cancel(id, "batch").to_json()
 
 
-@router.get("/v1/batches/{id}/results", summary="Verdicts of a batch", responses={404: {}})
+@router.get("/v1/batches/{id}/results", summary="Verdicts of a batch", responses={404: {}, 410: {}})
 def results(
     id: JobId,
     service: ServiceHere,
     workers: WorkersHere,
     caller: Scorer,
     limit: Limit = 100,
-    cursor: Annotated[int, Query(ge=0, le=2**31)] = 0,
+    cursor: Cursor = None,
 ) -> Response:
-    """Finished verdicts in the order of the input, also while the batch runs; `next` is the cursor, or null."""
-    own(service, id, "batch", caller)
+    """Verdicts in the order of the input; `next` is the cursor of the following page, or null after the last one.
+
+    While the batch runs, a page ends before the first run that has no verdict yet, and `next` asks for what has come
+    since: no verdict is missed and none comes twice. 410 when the verdicts were deleted by age.
+    """
+    job = own(service, id, "batch", caller)
+    key = read_cursor(cursor, int)
+    after = 0 if key is None else int(key[0])
     run = workers.folder(id) / "run"
-    if not (run / "index.sqlite").is_file():
-        return as_json({"results": [], "next": None})
-    with RunFolder.read(run) as folder:
-        lines = list(islice(folder.lines(), cursor, cursor + limit + 1))
-    page = [json.loads(line) for line in lines[:limit]]
-    return as_json({"results": page, "next": cursor + limit if len(lines) > limit else None})
+    found: list[tuple[int, bytes]] = []
+    try:
+        if (run / "index.sqlite").is_file():
+            with RunFolder.read(run) as folder:
+                found = folder.page(after, limit + 1, ended=job.ended)
+    except (OSError, sqlite3.Error, JudgeError):
+        if run.parent.is_dir():
+            raise
+    if job.ended and not run.parent.is_dir():
+        raise Problem(410, "verdicts_deleted", "The verdicts of this batch were deleted: their time was over.")
+    last = found[:limit][-1][0] if found else after
+    more = len(found) > limit or not job.ended
+    page = [json.loads(line) for _, line in found[:limit]]
+    return as_json({"results": page, "next": write_cursor(last) if more else None})
 
 
 @router.get("/v1/batches/{id}/events", summary="Follow a batch", response_class=Response, responses={404: {}})

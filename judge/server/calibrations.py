@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import APIRouter, Depends, Header, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -13,7 +13,8 @@ from judge.calibration.claims import KINDS
 from judge.calibration.sets import set_names
 from judge.errors import UnknownName
 from judge.server.access import ServiceHere, allow, check_csrf, need
-from judge.server.batches import JobId, Limit, WorkersHere, listed
+from judge.server.batches import JobId, WorkersHere, listed
+from judge.server.cursors import Cursor, Limit
 from judge.server.pages import Rater, form_of, page
 from judge.server.problems import Problem
 from judge.server.repeats import Repeats
@@ -89,9 +90,7 @@ async def begin(
 
 
 @router.get("/v1/calibrations", summary="Calibrations, newest first", responses={404: {}})
-def calibrations(
-    service: ServiceHere, caller: Admin, limit: Limit = 50, cursor: Annotated[str | None, Query(max_length=64)] = None
-) -> dict[str, Any]:
+def calibrations(service: ServiceHere, caller: Admin, limit: Limit = 50, cursor: Cursor = None) -> dict[str, Any]:
     """Without their reports; `next` is the cursor of the following page, or null."""
     return listed(service, "calibration", caller, limit, cursor)
 

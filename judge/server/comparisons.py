@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -12,8 +12,9 @@ from starlette.responses import Response
 from judge.calibration.sets import set_names
 from judge.errors import UnknownName
 from judge.server.access import ServiceHere
-from judge.server.batches import JobId, Limit, WorkersHere, listed
+from judge.server.batches import JobId, WorkersHere, listed
 from judge.server.calibrations import Admin
+from judge.server.cursors import Cursor, Limit
 from judge.server.problems import Problem
 from judge.server.repeats import as_json
 
@@ -52,9 +53,7 @@ async def begin(body: ComparisonRequest, service: ServiceHere, workers: WorkersH
 
 
 @router.get("/v1/comparisons", summary="Comparisons, newest first", responses={404: {}})
-def comparisons(
-    service: ServiceHere, caller: Admin, limit: Limit = 50, cursor: Annotated[str | None, Query(max_length=64)] = None
-) -> dict[str, Any]:
+def comparisons(service: ServiceHere, caller: Admin, limit: Limit = 50, cursor: Cursor = None) -> dict[str, Any]:
     """Without their results; `next` is the cursor of the following page, or null."""
     return listed(service, "comparison", caller, limit, cursor)
 

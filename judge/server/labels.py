@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from judge.server.access import ServiceHere, need
+from judge.server.cursors import Cursor, Limit, read_cursor, write_cursor
 from judge.server.problems import Problem
 from judge.server.progress import progress_of
 from judge.server.received import one_or_many, trajectories
@@ -20,7 +21,7 @@ from judge.server.scoring import EXAMPLE_RUN, JudgingOptions, judge_and_rubric, 
 from judge.server.service import Service
 from judge.store.access_keys import Caller, rater_name
 from judge.store.label_draw import Order
-from judge.store.label_queue import Entry, QueueSettings
+from judge.store.label_queue import Answered, Entry, QueueSettings
 from judge.types.label import RaterKind
 
 router = APIRouter(tags=["labels"])
@@ -175,14 +176,19 @@ def list_labels(
     queue: Annotated[Name, Query()],
     service: ServiceHere,
     caller: Annotated[Caller, Depends(need())],
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    cursor: Annotated[int, Query(ge=0, le=2**31)] = 0,
+    limit: Limit = 100,
+    cursor: Cursor = None,
 ) -> dict[str, Any]:
-    """Labels in the order of time; `next` is the cursor of the following page, or null."""
+    """Labels in the order of time; `next` is the cursor of the following page, or null.
+
+    A label that is replaced moves to the end of that order.
+    """
     service.queues.settings(queue)
-    found = service.queues.labels(queue)
-    page = found[cursor : cursor + limit]
-    more = cursor + limit if cursor + limit < len(found) else None
+    key = read_cursor(cursor, str, str, str)
+    after = None if key is None else Answered(*map(str, key))
+    found = service.queues.labels(queue, after=after, limit=limit + 1)
+    page, last = found[:limit], found[limit - 1] if len(found) > limit else None
+    more = None if last is None else write_cursor(last.labelled_at or "", last.trajectory_id, last.rater)
     return {"labels": [label.to_json() for label in page], "next": more}
 
 

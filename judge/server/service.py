@@ -56,7 +56,7 @@ class Deployment:
     max_items: int = 256
     max_batch: int = 10_000
     session_hours: float = 12.0
-    retention: Retention = Retention()
+    retention: Retention = field(default_factory=Retention)
 
     @property
     def batches(self) -> Path:

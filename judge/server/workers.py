@@ -74,7 +74,7 @@ class Workers:
 
     def folder(self, id: str) -> Path:
         """Where a batch keeps its input and its run."""
-        return self._service.deployment.data / "batches" / id
+        return self._service.deployment.batches / id
 
     def close(self) -> None:
         """Lets nothing new begin and waits for what is under way; unfinished jobs go on with the next start."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, and_, create_engine, delete, event, func, insert, inspect, or_, select
+from sqlalchemy import Engine, create_engine, event, func, insert, inspect, select
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from judge.errors import ConfigError, MissingExtra
-from judge.store.tables import ANSWERS, MIGRATIONS, SESSIONS, VERSION
-
-ANSWERS_KEPT = timedelta(days=1)
-UNFINISHED_KEPT = timedelta(minutes=10)
+from judge.store.tables import MIGRATIONS, VERSION
 
 
 def sqlite_url(path: Path) -> str:
@@ -99,18 +96,6 @@ def is_ready(engine: Engine) -> bool:
             return bool(inspect(connection).has_table(VERSION.name))
     except SQLAlchemyError:
         return False
-
-
-def prune(engine: Engine, *, now: datetime) -> None:
-    """Takes away sessions that are over, and answers kept for idempotency for longer than `ANSWERS_KEPT`.
-
-    A request that never finished, because its server was killed, frees its key after `UNFINISHED_KEPT`.
-    """
-    unfinished = and_(ANSWERS.c.status.is_(None), ANSWERS.c.created_at < stamp(now - UNFINISHED_KEPT))
-    with engine.begin() as connection:
-        connection.execute(delete(SESSIONS).where(SESSIONS.c.expires_at < stamp(now)))
-        old = ANSWERS.c.created_at < stamp(now - ANSWERS_KEPT)
-        connection.execute(delete(ANSWERS).where(or_(old, unfinished)))
 
 
 def stamp(now: datetime | None = None) -> str:

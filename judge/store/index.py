@@ -267,6 +267,18 @@ class Index:
         where, order = (_KEPT, "position") if known else ("offset IS NOT NULL", "offset")
         yield from self._sql.execute(f"SELECT offset, length FROM item WHERE {where} ORDER BY {order}")
 
+    def page(self, after: int, limit: int, *, whole: bool) -> list[tuple[int, int, int]]:
+        """Position, offset and length of verdicts on input after the position `after`, in the order of the input.
+
+        Unless `whole`, it ends before the first item that has no verdict yet: whoever goes on after the last position
+        given misses none that comes later.
+        """
+        missing = "SELECT min(position) FROM item WHERE position IS NOT NULL AND offset IS NULL"
+        end = None if whole else self._sql.execute(missing).fetchone()[0]
+        asked = f"SELECT position, offset, length FROM item WHERE {_KEPT} AND position > ? AND position < ?"
+        rows = self._sql.execute(f"{asked} ORDER BY position LIMIT ?", (after, end or 2**62, limit))
+        return [(int(row[0]), int(row[1]), int(row[2])) for row in rows]
+
     def _count(self, where: str) -> int:
         return int(self._sql.execute(f"SELECT count(*) FROM item WHERE {where}").fetchone()[0])
 

@@ -104,20 +104,22 @@ class Jobs:
         with self._engine.connect() as connection:
             return [_job(row) for row in connection.execute(wanted).mappings()]
 
-    def list(self, kind: JobKind, *, limit: int, before: str | None = None, owner: str | None = None) -> list[Job]:
+    def list(
+        self, kind: JobKind, *, limit: int, before: tuple[str, str] | None = None, owner: str | None = None
+    ) -> list[Job]:
         """Jobs of a kind, newest first.
 
         Args:
-            before: Only those that come after this job in that order.
+            before: `created_at` and id: only jobs that come after these in that order.
             owner: Only theirs; None for all.
         """
         wanted = select(JOBS).where(JOBS.c.kind == kind)
         if owner is not None:
             wanted = wanted.where(JOBS.c.owner == owner)
         if before is not None:
-            last = self.get(before, kind)
-            older = JOBS.c.created_at < last.created_at
-            wanted = wanted.where(or_(older, and_(JOBS.c.created_at == last.created_at, JOBS.c.id < last.id)))
+            made, last = before
+            older = JOBS.c.created_at < made
+            wanted = wanted.where(or_(older, and_(JOBS.c.created_at == made, JOBS.c.id < last)))
         wanted = wanted.order_by(JOBS.c.created_at.desc(), JOBS.c.id.desc()).limit(limit)
         with self._engine.connect() as connection:
             return [_job(row) for row in connection.execute(wanted).mappings()]

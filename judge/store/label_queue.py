@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
-from sqlalchemy import Engine, and_, delete, func, insert, select
+from sqlalchemy import Engine, and_, delete, func, insert, literal, select, tuple_
 from sqlalchemy.exc import IntegrityError
 
 from judge.errors import LabelError, UnknownName, UsageError
@@ -77,6 +77,14 @@ class Entry(Record):
     step: int | None = None
     note: str = ""
     labelled_at: str = ""
+
+
+class Answered(NamedTuple):
+    """The place of an answer in the order of time."""
+
+    at: str
+    trajectory_id: str
+    rater: str
 
 
 class LabelQueues:
@@ -218,11 +226,24 @@ class LabelQueues:
             connection.execute(delete(LABELS).where(key))
             connection.execute(insert(LABELS).values(**row))
 
-    def entries(self, queue: str, *, rater: str | None = None) -> list[Entry]:
-        """Answers, of one rater or of all, in the order of time."""
-        wanted = select(LABELS).where(LABELS.c.queue == queue).order_by(LABELS.c.labelled_at, LABELS.c.trajectory_id)
+    def entries(
+        self,
+        queue: str,
+        *,
+        rater: str | None = None,
+        after: Answered | None = None,
+        limit: int | None = None,
+        skipped: bool = True,
+    ) -> list[Entry]:
+        """Answers, of one rater or of all, in the order of time; see `labels`. `skipped`: those without a label too."""
+        order = (LABELS.c.labelled_at, LABELS.c.trajectory_id, LABELS.c.rater)
+        wanted = select(LABELS).where(LABELS.c.queue == queue).order_by(*order).limit(limit)
         if rater is not None:
             wanted = wanted.where(LABELS.c.rater == rater)
+        if not skipped:
+            wanted = wanted.where(LABELS.c.skipped.is_(False))
+        if after is not None:
+            wanted = wanted.where(tuple_(*order) > tuple_(*map(literal, after)))
         with self._engine.connect() as connection:
             rows = connection.execute(wanted).mappings().all()
         return [Entry.from_json({name: row[name] for name in Entry.model_fields}) for row in rows]
@@ -245,8 +266,12 @@ class LabelQueues:
             if len({entry.value for entry in entries}) > 1 and all(e.rater != ADJUDICATED for e in entries)
         }
 
-    def labels(self, queue: str) -> list[Label]:
-        """The answers as labels of the form of labels.jsonl; the deciding step stands in front of the note."""
+    def labels(self, queue: str, *, after: Answered | None = None, limit: int | None = None) -> list[Label]:
+        """The answers as labels of the form of labels.jsonl; the deciding step stands in front of the note.
+
+        Args:
+            after: Only answers after this one in the order of time. limit: Most of them; None for all.
+        """
         settings = self.settings(queue)
         wanted = select(ITEMS.c.trajectory_id, ITEMS.c.probability).where(ITEMS.c.queue == queue)
         with self._engine.connect() as connection:
@@ -263,8 +288,7 @@ class LabelQueues:
                 rubric_version=settings.rubric_version,
                 inclusion_probability=chances.get(entry.trajectory_id),
             )
-            for entry in self.entries(queue)
-            if not entry.skipped
+            for entry in self.entries(queue, after=after, limit=limit, skipped=False)
         ]
 
 

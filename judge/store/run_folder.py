@@ -224,6 +224,23 @@ class RunFolder:
                 file.seek(offset)
                 yield file.read(length)
 
+    def page(self, after: int, limit: int, *, ended: bool = True) -> list[tuple[int, bytes]]:
+        """Position in the input (from 1) and verdict line of at most `limit` items after the position `after`.
+
+        Args:
+            ended: Whether nothing more is judged; while more is, the page ends before the first item without verdict.
+        """
+        self._commit()
+        places = self._index.page(after, limit, whole=ended)
+        if not places:
+            return []
+        with (self.path / RESULTS).open("rb") as file:
+            found = []
+            for position, offset, length in places:
+                file.seek(offset)
+                found.append((position, file.read(length)))
+        return found
+
     def counts(self) -> Counts:
         """How far the run is."""
         self._commit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from postgres_server import postgres_server as postgres_server
 from running_service import Listening, Start
 from service_runs import SCORES
+from sqlalchemy import Engine, create_engine
 from starlette.testclient import TestClient
 
 from judge.config import load_settings
 from judge.server.app import create_app
 from judge.server.service import Deployment, open_service
+from judge.store.database import open_database, sqlite_url
 
 
 @pytest.fixture
@@ -62,6 +66,26 @@ def listening(deployment: Deployment) -> Iterator[Listening]:
     server = Listening(deployment)
     yield server
     server.close()
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> str:
+    """URL of a new PostgreSQL database."""
+    name = f"t_{secrets.token_hex(6)}"
+    engine = create_engine(f"{postgres_server.replace('://', '+psycopg://')}/postgres", isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    engine.dispose()
+    return f"{postgres_server}/{name}"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    """A new database of each kind."""
+    url = sqlite_url(tmp_path / "d.sqlite") if request.param == "sqlite" else request.getfixturevalue("postgres")
+    engine = open_database(url)
+    yield engine
+    engine.dispose()
 
 
 @pytest.fixture(scope="session")

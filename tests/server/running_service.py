@@ -52,6 +52,18 @@ class Listening:
         self._thread.join(timeout=15)
 
 
+def pages(client: Any, path: str, name: str, *, limit: int, **options: Any) -> list[list[Any]]:
+    """The pages of a list, by following `next`."""
+    found: list[list[Any]] = []
+    asked: dict[str, Any] = {"limit": limit}
+    while True:
+        answer = client.get(path, params=asked, **options).json()
+        found.append(answer[name])
+        if answer["next"] is None:
+            return found
+        asked["cursor"] = answer["next"]
+
+
 def wait_for(client: Any, path: str, *, seconds: float = 20, **options: Any) -> dict[str, Any]:
     """The job at `path` once it has ended."""
     deadline = time.monotonic() + seconds

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import pwd
-import shutil
-import socket
-import subprocess
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from service_runs import RATERS, runs
@@ -29,65 +22,13 @@ from judge.store.access_keys import (
     list_keys,
     revoke_key,
 )  # fmt: skip
-from judge.store.database import open_database, prune, sqlite_url
+from judge.store.database import open_database, sqlite_url
 from judge.store.jobs import Jobs, KeptAnswers
 from judge.store.label_queue import CHANGED, Entry, LabelQueues, QueueSettings
 from judge.store.tables import MIGRATIONS, VERSION
 from judge.types.trajectory import Trajectory
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
-
-
-def postgres_tools() -> Path | None:
-    """Folder of initdb and pg_ctl, or None."""
-    found = shutil.which("pg_ctl")
-    if found is None:
-        return None
-    folder = Path(found).resolve().parent
-    return folder if (folder / "initdb").is_file() else None
-
-
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """URL of a PostgreSQL server of our own on loopback; without its programs the test is skipped."""
-    pytest.importorskip("psycopg", reason="the PostgreSQL driver is not installed")
-    tools = postgres_tools()
-    if tools is None:
-        pytest.skip("no PostgreSQL server is installed here")
-    as_user: dict[str, Any] = {}
-    folder = tmp_path_factory.mktemp("postgres")
-    if os.geteuid() == 0:  # PostgreSQL does not run as root
-        try:
-            user = pwd.getpwnam("postgres")
-        except KeyError:
-            pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
-        as_user = {"user": user.pw_uid, "group": user.pw_gid}
-        for path in (folder, *folder.parents[:3]):
-            if path.stat().st_uid == 0 and path != Path("/tmp"):
-                path.chmod(path.stat().st_mode | 0o711)
-        os.chown(folder, user.pw_uid, user.pw_gid)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    data = folder / "data"
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
-    start = [tools / "pg_ctl", "-D", data, "-o", options, "-l", folder / "log", "-w", "start"]
-    for command in ([tools / "initdb", "-D", data, "-U", "judge", "-A", "trust", "-E", "UTF8"], start):
-        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, **as_user, timeout=60)
-        if done.returncode != 0:
-            pytest.skip(f"PostgreSQL could not be started: {done.stderr[-300:]}")
-    yield f"postgresql://judge@127.0.0.1:{port}/postgres"
-    subprocess.run(
-        [tools / "pg_ctl", "-D", data, "-m", "immediate", "stop"], capture_output=True, cwd=folder, **as_user
-    )
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    url = sqlite_url(tmp_path / "d.sqlite") if request.param == "sqlite" else request.getfixturevalue("postgres")
-    engine = open_database(url)
-    yield engine
-    engine.dispose()
 
 
 def queue_of(engine: Engine, id: str) -> LabelQueues:
@@ -166,12 +107,6 @@ def test_keys_sessions_jobs_and_kept_answers(database: Engine) -> None:
     assert kept.begin("bot", "k", "score", "b1").answer == {"x": [1]}  # type: ignore[union-attr]
     assert not kept.begin("bot", "k", "score", "b2").same_request  # type: ignore[union-attr]
     assert kept.begin("other", "k", "score", "b2") is None
-    made = datetime.now(UTC)
-    prune(database, now=made + timedelta(hours=1))
-    assert kept.begin("bot", "k", "score", "b1") is not None  # an answer is kept for a day,
-    assert kept.begin("other", "k", "score", "b2") is None  # a key without one for ten minutes
-    prune(database, now=made + timedelta(days=2))
-    assert kept.begin("bot", "k", "score", "b3") is None
 
 
 def test_a_database_of_a_newer_version_is_refused(database: Engine) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_service import Start, key_for, service_behind, wait_for
+from running_service import Start, key_for, pages, service_behind, wait_for
 from service_runs import RATERS, SCORES, run, runs
 
 from judge.store.jobs import Jobs
@@ -28,12 +28,9 @@ def test_a_batch_is_polled_followed_and_read_a_page_at_a_time(start: Start) -> N
     job = wait_for(client, path)
     assert (job["state"], job["progress"]) == ("done", {"done": 10, "total": 10})
     assert job["result"]["summary"]["scored"] == 10
-    seen: list[tuple[str, float]] = []
-    cursor: int | None = 0
-    while cursor is not None:
-        page = client.get(f"{path}/results?limit=4&cursor={cursor}").json()
-        seen += [(verdict["trajectory_id"], verdict["score"]) for verdict in page["results"]]
-        cursor = page["next"]
+    found = pages(client, f"{path}/results", "results", limit=4)
+    assert [len(page) for page in found] == [4, 4, 2]
+    seen = [(verdict["trajectory_id"], verdict["score"]) for page in found for verdict in page]
     assert seen == list(SCORES.items())  # in the order of the input, nothing twice
     events = client.get(f"{path}/events").text.split("\n\n")
     assert events[0].startswith("event: progress\n")
