@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from judge.types.metric import MetricResult
 from judge.types.policy import Ruling
 from judge.types.record import Record
 from judge.types.reference import Reference
-from judge.types.request import Reply, Request
+from judge.types.request import Reply, Request, Sharing
 from judge.types.trajectory import Trajectory
 
 Item = TypeVar("Item", contravariant=True)
@@ -46,6 +46,23 @@ class Provider(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class SharingProvider(Provider, Protocol):
+    """A provider that can let the samples of one prompt share its price. Optional: others ask each sample apart."""
+
+    def sharing(self, request: Request, tokens: int) -> Sharing:
+        """How samples of `request`, a prompt of about `tokens` tokens, are best asked now."""
+        ...
+
+    async def complete_together(self, request: Request, copies: int) -> tuple[Reply, ...]:
+        """`copies` replies to one request, with status "missing" in the place of one that the answer left out.
+
+        One reply alone where the server answers one at a time: then `sharing` no longer says "together", and the
+        others are asked one by one. What a call used is split over its replies and adds up to what the server said.
+        """
+        ...
 
 
 class Cache(Protocol):

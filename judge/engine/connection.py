@@ -51,14 +51,6 @@ class Connection(Protocol):
         """A new reply, under the limits and the one retry layer. Never reads the cache."""
         ...
 
-    def sharing(self, request: Request, tokens: int) -> Sharing:
-        """How samples of a request, a prompt of so many tokens, are best asked now."""
-        ...
-
-    async def complete_together(self, request: Request, copies: int) -> tuple[Reply, ...]:
-        """New replies to one request, as `complete`; one alone where the others have to be asked one by one."""
-        ...
-
     def keep(self, request: Request, reply: Reply) -> None:
         """Keeps a reply whose every vote was an answer."""
         ...
@@ -69,6 +61,19 @@ class Connection(Protocol):
 
     async def aclose(self) -> None:
         """Closes clients and connections."""
+        ...
+
+
+@runtime_checkable
+class SharingConnection(Connection, Protocol):
+    """A judge whose samples of one prompt may share its price. Optional: others are asked for each sample apart."""
+
+    def sharing(self, request: Request, tokens: int) -> Sharing:
+        """How samples of a request, a prompt of so many tokens, are best asked now."""
+        ...
+
+    async def complete_together(self, request: Request, copies: int) -> tuple[Reply, ...]:
+        """New replies to one request, as `complete`; one alone where the others have to be asked one by one."""
         ...
 
 

@@ -1,21 +1,25 @@
-"""One sample of one trajectory: the call, its retries, and what they cost."""
+"""One sample of one trajectory, or several by one request: the call, its retries, and what they cost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from judge.engine.budget import Budget, Purse
-from judge.engine.connection import Connection
+from judge.engine.connection import Connection, SharingConnection
 from judge.engine.setup import Setup
 from judge.errors import ContextOverflow, JudgeError, ProviderError, TerminalError
-from judge.prompt import Prompt, parse
+from judge.prompt import Prompt
 from judge.providers.redaction import redact
 from judge.types.request import Reply, Request, Sampling
 from judge.types.trajectory import Trajectory, Usage
 from judge.types.verdict import Vote, VoteStatus
 from judge.voting.tally import ANSWERED
 from judge.voting.usage import add_known
+
+Drawn = TypeVar("Drawn")
 
 RETRIED_ONCE = frozenset({"truncated", "refusal", "content_filter"})
 """Reply statuses that one more try may cure and a third hardly will."""
@@ -30,7 +34,8 @@ class Sample:
     """One sample's votes by criterion id, and what they took.
 
     Attributes:
-        calls: Judge calls that this run made for it; 0 when it came from the cache.
+        calls: Judge calls that this run made for it; 0 when it came from the cache, or with another sample's call.
+        recalled: Whether it came from the cache.
         usages: Of each call that was answered; None where the provider did not say.
         cost_usd: Of those calls; None when one is not known.
         kind: Why there is no reply, for the summary, e.g. "rate_limit"; None when there is one.
@@ -44,11 +49,39 @@ class Sample:
     finish_reason: str | None = None
     dropped: tuple[str, ...] = ()
     kind: str | None = None
+    recalled: bool = False
 
     @property
     def answered(self) -> bool:
         """Whether every criterion got an answer, be it an abstention."""
         return all(vote.status in ANSWERED for vote in self.votes.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What the samples of one trajectory are drawn with.
+
+    Attributes:
+        check: Raises when the run has been stopped; asked before each call.
+        item: Money for this trajectory alone; a call that does not fit is not made, and its votes say so.
+    """
+
+    setup: Setup
+    connection: Connection
+    budget: Purse
+    trajectory: Trajectory
+    prompt: Prompt
+    check: Callable[[], None]
+    item: Budget | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """Why a call gave no reply."""
+
+    status: VoteStatus
+    kind: str
+    error: JudgeError
 
 
 def numbered(request: Request, index: int) -> Request:
@@ -61,53 +94,90 @@ def recall(setup: Setup, connection: Connection, trajectory: Trajectory, request
     reply = connection.hit(request)
     if reply is None:
         return None
-    votes = parse(reply, setup.rubric, trajectory, sample=request.sample)
-    found = Sample(request.sample, votes, dropped=reply.dropped, finish_reason=reply.finish_reason)
+    votes = setup.parse(reply, setup.rubric, trajectory, sample=request.sample)
+    found = Sample(request.sample, votes, dropped=reply.dropped, finish_reason=reply.finish_reason, recalled=True)
     return found if found.answered else None
 
 
-async def draw(
-    setup: Setup,
-    connection: Connection,
-    budget: Purse,
-    trajectory: Trajectory,
-    prompt: Prompt,
-    index: int,
-    check: Callable[[], None],
-    item: Budget | None = None,
-) -> Sample:
+async def draw(asking: Asking, index: int) -> Sample:
     """Asks the judge for one sample, again while the reply is of no use and tries are left.
 
     A reply in which every criterion got an answer is kept in the cache, under the first try's key. Otherwise the
     try with the most answers counts (the latest of equals): it is chosen by what came back, never by
     the score.
 
+    Raises:
+        TerminalError, BudgetReached: The run has to stop.
+    """
+    request = numbered(asking.prompt.request, index)
+    spent = _Spent()
+    asking.check()
+    got = await _call(asking, request, 1, spent)
+    return await _settled(asking, request, got if isinstance(got, _Failed) else got[0], spent)
+
+
+async def draw_together(asking: Asking, indices: Sequence[int]) -> list[Sample]:
+    """Asks the judge for several samples in one request, then for each as `draw` does where its reply is of no use.
+
+    The call counts with the first sample, what it used is split over all of them. Each reply is kept in the cache
+    under its own sample's key, the same that it would have had alone. Where the server answers one at a time, or
+    the money for this trajectory does not reach for all at once, the samples are asked one by one.
+
     Args:
-        check: Raises when the run has been stopped; asked before each call.
-        item: Money for this trajectory alone; a call that does not fit is not made, and its votes say so.
+        indices: At least two, each of them neither drawn nor in the cache.
 
     Raises:
         TerminalError, BudgetReached: The run has to stop.
     """
-    base = numbered(prompt.request, index)
-    request = base
-    spent = _Spent()
+    requests = [numbered(asking.prompt.request, index) for index in indices]
+    estimate = estimated(asking.setup, asking.connection, asking.prompt, requests[0], len(indices))
+    if asking.item is not None and estimate is not None and not asking.item.fits(estimate):
+        return await all_of(*(draw(asking, index) for index in indices))
+    asking.check()
+    tallies = [_Spent() for _ in indices]
+    got = await _call(asking, requests[0], len(indices), tallies[0])
+    firsts: Sequence[Reply | _Failed] = [got] * len(indices) if isinstance(got, _Failed) else got
+    for tally, first in zip(tallies[1:], firsts[1:], strict=False):
+        tally.requests = tallies[0].requests
+        if isinstance(first, Reply):
+            tally.add(asking.connection, first)
+    settled = [
+        _settled(asking, request, first, tally)
+        for request, first, tally in zip(requests, firsts, tallies, strict=False)
+    ]
+    return await all_of(*settled, *(draw(asking, index) for index in indices[len(firsts) :]))
+
+
+async def all_of(*asked: Coroutine[Any, Any, Drawn]) -> list[Drawn]:
+    """What each gives, in order; the first error only after all have ended, so that no paid reply is lost."""
+    out = []
+    for got in await asyncio.gather(*asked, return_exceptions=True):
+        if isinstance(got, BaseException):
+            raise got
+        out.append(got)
+    return out
+
+
+async def _settled(asking: Asking, base: Request, first: Reply | _Failed, spent: _Spent) -> Sample:
+    """The sample that a first reply gives, or a further try where that reply is of no use."""
+    setup, connection, prompt = asking.setup, asking.connection, asking.prompt
+    request, reply = base, first
     seen: set[str] = set()
-    check()
-    sample, reply = await _try(setup, connection, budget, trajectory, prompt, request, spent, item)
-    best = sample
+    best = sample = _sample(asking, request, reply)
     for attempt in range(1, setup.retries + 1):
-        if reply is None or sample.answered:
+        if isinstance(reply, _Failed) or sample.answered:
             break
         sampling = _again(reply, seen, request.sampling, prompt.tokens, connection.context_tokens)
         if sampling is None:
             break
         request = base.model_copy(update={"attempt": attempt, "sampling": sampling})
-        check()
-        sample, reply = await _try(setup, connection, budget, trajectory, prompt, request, spent, item)
-        if _answers(sample) >= _answers(best) and reply is not None:
+        asking.check()
+        got = await _call(asking, request, 1, spent)
+        reply = got if isinstance(got, _Failed) else got[0]
+        sample = _sample(asking, request, reply)
+        if _answers(sample) >= _answers(best) and not isinstance(reply, _Failed):
             best = sample
-    if reply is not None and sample.answered:
+    if not isinstance(reply, _Failed) and sample.answered:
         connection.keep(base, reply.model_copy(update={"attempts": spent.requests}))
     return _with_totals(best, spent, setup)
 
@@ -121,21 +191,19 @@ class _Spent:
         self.usages: list[Usage | None] = []
         self.costs: list[float | None] = []
 
+    def add(self, connection: Connection, reply: Reply) -> None:
+        """Counts what one reply used."""
+        self.usages.append(reply.usage)
+        self.costs.append(_cost(connection, reply.usage))
 
-async def _try(
-    setup: Setup,
-    connection: Connection,
-    budget: Purse,
-    trajectory: Trajectory,
-    prompt: Prompt,
-    request: Request,
-    spent: _Spent,
-    item: Budget | None,
-) -> tuple[Sample, Reply | None]:
-    estimate = estimated(setup, connection, prompt, request)
+
+async def _call(asking: Asking, request: Request, copies: int, spent: _Spent) -> Sequence[Reply] | _Failed:
+    """One call, paid from both budgets. Counts the call, its HTTP requests and its first reply in `spent`."""
+    connection, budget, item = asking.connection, asking.budget, asking.item
+    estimate = estimated(asking.setup, connection, asking.prompt, request, copies)
     if estimate is not None:
         if item is not None and not item.admit(estimate):
-            return _no_reply(setup, request, "provider_error", "item_budget", item.reached(estimate)), None
+            return _Failed("provider_error", "item_budget", item.reached(estimate))
         try:
             await budget.reserve(estimate)
         except BaseException:
@@ -146,18 +214,21 @@ async def _try(
     billed = False
     try:
         spent.calls += 1
-        reply = await connection.complete(request)
+        if copies > 1 and isinstance(connection, SharingConnection):
+            replies: Sequence[Reply] = await connection.complete_together(request, copies)
+        else:
+            replies = (await connection.complete(request),)
         billed = True
-        cost = _cost(connection, reply.usage)
+        cost = add_known([_cost(connection, reply.usage) for reply in replies])
     except TerminalError:
         raise
     except ContextOverflow as error:
         spent.requests += 1
-        return _no_reply(setup, request, "context_overflow", "context_overflow", error), None
+        return _Failed("context_overflow", "context_overflow", error)
     except ProviderError as error:
         spent.requests += getattr(error, "attempts", 1)
         billed = error.reason in BILLED
-        return _no_reply(setup, request, "provider_error", error.reason, error), None
+        return _Failed("provider_error", error.reason, error)
     finally:
         for purse in (budget, item):
             if estimate is not None and purse is not None:
@@ -165,19 +236,34 @@ async def _try(
                     purse.settle(estimate, cost)
                 else:
                     purse.release(estimate)
-    spent.requests += reply.attempts
-    spent.usages.append(reply.usage)
-    spent.costs.append(cost)
-    votes = parse(reply, setup.rubric, trajectory, sample=request.sample)
-    return Sample(request.sample, votes, finish_reason=reply.finish_reason, dropped=reply.dropped), reply
+    spent.requests += replies[0].attempts
+    spent.add(connection, replies[0])
+    return replies
 
 
-def estimated(setup: Setup, connection: Connection, prompt: Prompt, request: Request) -> float | None:
-    """Most that the call can cost in US dollars; None where no cap is set or nothing is paid."""
+def _sample(asking: Asking, request: Request, reply: Reply | _Failed) -> Sample:
+    rubric = asking.setup.rubric
+    if isinstance(reply, _Failed):
+        votes = {
+            criterion.id: Vote(status=reply.status, sample=request.sample, message=str(reply.error))
+            for criterion in rubric.criteria
+        }
+        return Sample(request.sample, votes, kind=reply.kind)
+    votes = asking.setup.parse(reply, rubric, asking.trajectory, sample=request.sample)
+    return Sample(request.sample, votes, finish_reason=reply.finish_reason, dropped=reply.dropped)
+
+
+def estimated(setup: Setup, connection: Connection, prompt: Prompt, request: Request, copies: int = 1) -> float | None:
+    """Most that a call for so many samples can cost in US dollars; None where no cap is set or nothing is paid."""
     if not setup.capped or connection.offline:
         return None
     output = request.sampling.max_output_tokens + (request.sampling.thinking_tokens or 0)
-    return connection.price(Usage(input_tokens=prompt.tokens, output_tokens=output))
+    plain = Usage(input_tokens=prompt.tokens, output_tokens=output * copies)
+    prices = [connection.price(plain)]
+    if request.repeated:  # some providers take more for input that they keep in their prompt cache
+        prices.append(connection.price(plain.model_copy(update={"cache_creation_input_tokens": prompt.tokens})))
+    known = [price for price in prices if price is not None]
+    return max(known, default=None)
 
 
 def _cost(connection: Connection, usage: Usage | None) -> float | None:
@@ -206,14 +292,6 @@ def _again(
     if context_tokens is not None:
         most = min(most, context_tokens - prompt_tokens - (sampling.thinking_tokens or 0))
     return sampling.model_copy(update={"max_output_tokens": most}) if most > sampling.max_output_tokens else None
-
-
-def _no_reply(setup: Setup, request: Request, status: VoteStatus, kind: str, error: JudgeError) -> Sample:
-    votes = {
-        criterion.id: Vote(status=status, sample=request.sample, message=str(error))
-        for criterion in setup.rubric.criteria
-    }
-    return Sample(request.sample, votes, kind=kind)
 
 
 def _answers(sample: Sample) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from judge.engine.budget import Budget, Ledger, Purse
-from judge.engine.connection import Connection
-from judge.engine.draw import Sample, draw, estimated, numbered, recall
+from judge.engine.connection import Connection, SharedConnection, SharingConnection
+from judge.engine.draw import Asking, Sample, all_of, draw, draw_together, estimated, numbered, recall
 from judge.engine.setup import Setup
 from judge.engine.verdicts import make_verdict, overflow_verdict
 from judge.errors import ContextOverflow
@@ -18,7 +19,7 @@ from judge.metrics import measure
 from judge.prompt import Prompt, render
 from judge.prompt.facts import TOLD
 from judge.types.reference import Reference
-from judge.types.request import Request
+from judge.types.request import Request, Sharing
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import Verdict, Vote
 from judge.voting import more_samples
@@ -79,6 +80,8 @@ class Judging:
         self.budget = Budget(setup.max_usd, spent=spent, ledger=ledger)
         self._purse: Purse = purse or self.budget
         self.stopped: BaseException | None = None
+        self._sharing = connection if isinstance(connection, SharingConnection) else None
+        self._shared = connection if setup.shared and isinstance(connection, SharedConnection) else None
         self._promised = 0.0
         self._under_way = 0
         self._told = False
@@ -102,6 +105,8 @@ class Judging:
             )
         except ContextOverflow as error:
             return overflow_verdict(setup, trajectory, reference, error)
+        if setup.draws[1] > 1 and not connection.offline:
+            prompt = prompt.model_copy(update={"request": prompt.request.model_copy(update={"repeated": True})})
         cap = setup.max_usd_per_item
         return Case(trajectory, reference, prompt, started, budget=None if cap is None else Budget(cap))
 
@@ -156,12 +161,7 @@ class Judging:
             if wanted == 1:
                 case.add(await self._sample(case, first))
                 continue
-            drawn = await asyncio.gather(
-                *(self._sample(case, index) for index in range(first, first + wanted)), return_exceptions=True
-            )
-            for sample in drawn:
-                if isinstance(sample, BaseException):
-                    raise sample
+            for sample in await self._several(case, range(first, first + wanted)):
                 case.add(sample)
         return self._verdict(case)
 
@@ -202,25 +202,66 @@ class Judging:
             kept = self._recall(case, index)
             if kept is not None:
                 return kept
-        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._flights[key] = mine
-        try:
+        with self._in_flight([key]):
             return await self._draw(case, index)
+
+    async def _several(self, case: Case, indices: Sequence[int]) -> list[Sample]:
+        """Samples of one prompt, asked so that the provider bills the prompt once, where it can."""
+        missing = [index for index in indices if self._recall(case, index) is None]
+        how: Sharing = "apart"
+        if len(missing) > 1 and self._sharing is not None:
+            how = self._sharing.sharing(case.prompt.request, case.prompt.tokens)
+        if how == "together":
+            flights = self._flights if self.setup.shared else {}
+            missing = [i for i in missing if _flight(numbered(case.prompt.request, i)) not in flights]
+            ahead = await self._together(case, missing) if len(missing) > 1 else []
+        elif how == "first_alone" and all(sample.recalled for sample in case.samples):
+            ahead = [await self._sample(case, missing[0])]
+        else:
+            ahead = []
+        done = {sample.index for sample in ahead}
+        others = await all_of(*(self._sample(case, index) for index in indices if index not in done))
+        return sorted([*ahead, *others], key=lambda sample: sample.index)
+
+    async def _together(self, case: Case, indices: Sequence[int]) -> list[Sample]:
+        keys = [_flight(numbered(case.prompt.request, index)) for index in indices] if self.setup.shared else []
+        with self._in_flight(keys):
+            async with self._alone(case, indices):
+                missing = [index for index in indices if self._recall(case, index) is None]
+                return await draw_together(self._asking(case), missing) if len(missing) > 1 else []
+
+    @contextmanager
+    def _in_flight(self, keys: Sequence[Hashable]) -> Iterator[None]:
+        """Lets equal requests of the run wait for this one."""
+        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        for key in keys:
+            self._flights[key] = mine
+        try:
+            yield
         finally:
-            del self._flights[key]
+            for key in keys:
+                del self._flights[key]
             mine.set_result(None)
 
     async def _draw(self, case: Case, index: int) -> Sample:
-        return await draw(
-            self.setup,
-            self.connection,
-            self._purse,
-            case.trajectory,
-            case.prompt,
-            index,
-            self._check,
-            case.budget,
-        )
+        async with self._alone(case, [index]):
+            return self._recall(case, index) or await draw(self._asking(case), index)
+
+    @asynccontextmanager
+    async def _alone(self, case: Case, indices: Sequence[int]) -> AsyncIterator[None]:
+        """Waits while other processes ask for the same samples; then the cache is looked into once more.
+
+        Samples are waited for in the order of their index, so that no two processes wait for one another.
+        """
+        async with AsyncExitStack() as stack:
+            for index in indices:
+                request = numbered(case.prompt.request, index)
+                if self._shared is not None and await stack.enter_async_context(self._shared.alone(request)):
+                    case.recalled.pop(index, None)
+            yield
+
+    def _asking(self, case: Case) -> Asking:
+        return Asking(self.setup, self.connection, self._purse, case.trajectory, case.prompt, self._check, case.budget)
 
     def _verdict(self, case: Case) -> Verdict:
         seconds = self._clock() - case.started

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from judge.config import Settings
-from judge.engine.connection import Connection, Opened, OpenJury, SharedConnection
+from judge.engine.connection import Connection, Opened, OpenJury, SharedConnection, SharingConnection
 from judge.engine.telemetry import Telemetry, telemetry
 from judge.errors import JudgeError, ProviderError
 from judge.types.request import Reply, Request, Sharing
@@ -83,7 +83,7 @@ class ObservedConnection:
 
     def sharing(self, request: Request, tokens: int) -> Sharing:
         """As the inner connection's."""
-        return self._inner.sharing(request, tokens)
+        return self._inner.sharing(request, tokens) if isinstance(self._inner, SharingConnection) else "apart"
 
     async def complete(self, request: Request) -> Reply:
         """As the inner connection's, noted."""
@@ -95,7 +95,10 @@ class ObservedConnection:
 
     async def complete_together(self, request: Request, copies: int) -> tuple[Reply, ...]:
         """As the inner connection's, noted as the one call that it is."""
-        return await self._noted(request, lambda: self._inner.complete_together(request, copies))
+        inner = self._inner
+        if not isinstance(inner, SharingConnection):
+            return (await self.complete(request),)
+        return await self._noted(request, lambda: inner.complete_together(request, copies))
 
     async def _noted(self, request: Request, ask: Callable[[], Awaitable[tuple[Reply, ...]]]) -> tuple[Reply, ...]:
         begun = time.monotonic()

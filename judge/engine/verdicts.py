@@ -38,7 +38,7 @@ def make_verdict(
         for criterion in rubric.criteria
     )
     whole = overall(rubric, results)
-    live = [sample for sample in samples if sample.calls]
+    live = [sample for sample in samples if not sample.recalled]
     dropped = tuple(dict.fromkeys(name for sample in samples for name in sample.dropped))
     return Verdict(
         trajectory_id=trajectory.id,

@@ -4,8 +4,10 @@ The JSON comes by the model's own decoding (``output_config.format``); where a m
 a forced tool; with thinking on, by an offered tool, since forcing one is refused then. A reply
 without a tool block is read from its text blocks.
 
-The system text and the last segment that the samples of one trajectory share end in a cache
-mark, so that the second sample reads the prefix from the provider's prompt cache.
+The system text and the last segment that the samples of one trajectory share end in a cache mark. The second mark
+is sent only where several samples may be drawn, since writing to the cache costs more than plain input: then the first
+sample is asked before the others, which read the prefix from the provider's prompt cache. The mark stands in the
+payload, which names what is asked and not how, in both cases.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import orjson
 
 from judge.config import Settings
 from judge.errors import ConfigError, ProviderError, TerminalError
+from judge.providers.choices import CACHED_FROM
 from judge.providers.failures import Answered, bad_response, failure, server_error
 from judge.providers.limits import PerLoop
 from judge.providers.prices import context_of
@@ -31,7 +34,7 @@ from judge.providers.refusals import Adaptation, dropped, refused_parameter
 from judge.providers.schema import is_strict, without_bounds
 from judge.providers.tokens import estimate_tokens
 from judge.providers.transport import close_client, count, from_sdk, is_loopback
-from judge.types.request import Reply, ReplyStatus, Request
+from judge.types.request import Reply, ReplyStatus, Request, Sharing
 from judge.types.trajectory import Usage
 
 OWN_URL = "https://api.anthropic.com"
@@ -134,6 +137,15 @@ class AnthropicMessages:
         names += [n for n in ("temperature", "top_p") if getattr(sampling, n) is not None and n not in body]
         return tuple(names)
 
+    def sharing(self, request: Request, tokens: int) -> Sharing:
+        """The first sample alone where the prompt is long enough for the cache; see `SharingProvider`."""
+        cached = tokens >= CACHED_FROM and "cache_control" not in self._adaptation.learned
+        return "first_alone" if cached and len(request.segments) > 1 else "apart"
+
+    async def complete_together(self, request: Request, copies: int) -> tuple[Reply, ...]:
+        """One reply alone: there is no request for several messages."""
+        return (await self.complete(request),)
+
     async def complete(self, request: Request) -> Reply:
         """One message; see `Provider.complete`."""
         if not self._own_server and not self._settings.key("anthropic"):
@@ -143,7 +155,7 @@ class AnthropicMessages:
                 provider=self.name,
                 reason="auth",
             )
-        body = self.body(request)
+        body = _marked_for(request, self.body(request))
         client = await self._clients.get()
         quota: dict[str, str] = {}
 
@@ -204,6 +216,13 @@ class AnthropicMessages:
     async def aclose(self) -> None:
         """Close the running loop's client."""
         await self._clients.aclose()
+
+
+def _marked_for(request: Request, body: dict[str, Any]) -> dict[str, Any]:
+    """`body` without the mark behind the trajectory where no other sample of it is drawn."""
+    if request.repeated:
+        return body
+    return {**body, "messages": [{**turn, "content": _unmarked(turn["content"])} for turn in body["messages"]]}
 
 
 def _tool(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:

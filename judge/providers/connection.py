@@ -7,14 +7,16 @@ import difflib
 import hashlib
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from pydantic import ValidationError
 
 from judge.config import Settings
 from judge.errors import RetryableError, TerminalError, UnknownName
-from judge.protocols import Cache, Provider
+from judge.protocols import Cache, Provider, SharedCache, SharingProvider
+from judge.providers.claims import claimed
 from judge.providers.limits import Pace, PerLoop
 from judge.providers.prices import Price, price_of
 from judge.providers.quota import Quota, Ticket
@@ -22,7 +24,7 @@ from judge.providers.retry import backoff
 from judge.providers.room import Room
 from judge.registry import find, names, unknown
 from judge.types.record import canonical_json
-from judge.types.request import Reply, Request
+from judge.types.request import Reply, Request, Sharing
 from judge.types.trajectory import Usage
 
 Sleep = Callable[[float], Awaitable[Any]]
@@ -72,6 +74,7 @@ class Connection:
         self.context_tokens = opened.context_tokens
         self.requests = 0
         self._opened = opened
+        self._sharing = opened if isinstance(opened, SharingProvider) else None
         self._settings = settings
         self._cache = cache if getattr(opened, "cacheable", not opened.offline) else None
         self._sleep = sleep
@@ -134,6 +137,25 @@ class Connection:
         if self._cache is not None and not reply.cached:
             self._cache.put(self.key(request), reply.model_dump_json(exclude_none=True))
 
+    @asynccontextmanager
+    async def alone(self, request: Request) -> AsyncIterator[bool]:
+        """Lets one process at a time ask for the reply to `request`, where the cache is shared by several.
+
+        Yields whether the cache may hold the reply by now: then look once more before asking. Samples are requests of
+        their own, and each is asked for. A process that dies is overtaken; where the cache fails, nobody waits.
+        """
+        if not isinstance(self._cache, SharedCache):
+            yield False
+            return
+        key = self.key(request)
+        async with claimed(self._cache, key, lambda: self.hit(request) is not None, sleep=self._sleep, draw=self._draw):
+            yield True
+
+    @property
+    def cache_failures(self) -> int:
+        """Reads and writes that the cache failed to do, for all that share it."""
+        return getattr(self._cache, "failures", 0)
+
     async def complete(self, request: Request) -> Reply:
         """Ask the model, within the limits, again where waiting may help. Never reads the cache.
 
@@ -144,18 +166,38 @@ class Connection:
             RequestRefused: This request is wrong.
             TerminalError: No call will succeed; every later call raises the same at once.
         """
+        return (await self._answered(request, 1))[0]
+
+    def sharing(self, request: Request, tokens: int) -> Sharing:
+        """How samples of this request are best asked: see `SharingProvider`. "apart" where the provider shares nothing.
+
+        Args:
+            tokens: Of the prompt.
+        """
+        return "apart" if self._sharing is None else self._sharing.sharing(request, tokens)
+
+    async def complete_together(self, request: Request, copies: int) -> tuple[Reply, ...]:
+        """`copies` samples by one request, within the limits and raising as `complete` does.
+
+        Returns:
+            A reply for each, with status "missing" in the place of one that the answer left out. One reply alone
+            where the server answers one at a time: then the others were not asked.
+        """
+        return await self._answered(request, copies)
+
+    async def _answered(self, request: Request, copies: int) -> tuple[Reply, ...]:
         lane = await self._lanes.get()
         begun = self._clock()
         spent = 0
         tries = 0
         while True:
             async with lane.room:
-                ticket = await self._admitted(lane, request)
+                ticket = await self._admitted(lane, request, copies)
                 tries += 1
                 self.requests += 1
                 sent = self._clock()
                 try:
-                    reply = await self._timed(request, begun)
+                    replies = await self._timed(request, copies, begun)
                 except TerminalError as error:
                     self._terminal = self._terminal or error
                     lane.quota.answered(ticket, error.quota, now=time.time())
@@ -170,14 +212,18 @@ class Connection:
                     lane.quota.answered(ticket, {}, now=time.time())
                     raise
                 else:
-                    lane.quota.answered(ticket, reply.quota, now=time.time())
+                    lane.quota.answered(ticket, replies[0].quota, now=time.time())
                     lane.room.answered()
-                    return reply.model_copy(
-                        update={"attempts": spent + reply.attempts, "seconds": self._clock() - begun}
+                    seconds = self._clock() - begun
+                    return tuple(
+                        [
+                            reply.model_copy(update={"attempts": spent + reply.attempts, "seconds": seconds})
+                            for reply in replies
+                        ]
                     )
             await self._sleep(self._wait(failed, tries, spent, begun))
 
-    async def _admitted(self, lane: _Lane, request: Request) -> Ticket:
+    async def _admitted(self, lane: _Lane, request: Request, copies: int) -> Ticket:
         """Waits for what all calls of the provider share: an overload to pass, the pace, the quotas."""
         while (pause := lane.room.pause()) > 0:
             await self._sleep(pause)
@@ -186,23 +232,25 @@ class Connection:
         tokens = (0, 0)
         if lane.quota.counts_tokens:
             text = "\n".join((request.system, *request.segments))
-            tokens = self.count_tokens(text), request.sampling.max_output_tokens
+            tokens = self.count_tokens(text), request.sampling.max_output_tokens * copies
         ticket = await lane.quota.turn(*tokens)
         if self._terminal is not None:
             lane.quota.answered(ticket, {}, now=time.time())
             raise self._terminal.with_traceback(None)
         return ticket
 
-    async def _timed(self, request: Request, begun: float) -> Reply:
+    async def _timed(self, request: Request, copies: int, begun: float) -> tuple[Reply, ...]:
         """One try, with a time-limit from sending to the last byte: a server that drips holds nobody up."""
         if self.offline:
-            return await self._opened.complete(request)
+            return (await self._opened.complete(request),)
         limit = self._limits.timeout_s
         if self._settings.call_deadline_s is not None:
             limit = max(0.001, min(limit, begun + self._settings.call_deadline_s - self._clock()))
         try:
             async with asyncio.timeout(limit):
-                return await self._opened.complete(request)
+                if copies == 1 or self._sharing is None:
+                    return (await self._opened.complete(request),)
+                return await self._sharing.complete_together(request, copies)
         except TimeoutError:
             raise RetryableError(
                 f"{self.name}: the request timed out (no whole answer within {limit:g} s).",

@@ -2,6 +2,10 @@
 
 litellm is slow to import and, left alone, fetches a price list and retries: it is imported on the first
 call, kept off the network for anything but that call, and its retries and telemetry are off.
+
+Several samples of one prompt are asked in one request where litellm says that the model takes `n`, as by
+`judge.providers.openai`. Elsewhere the first is asked before the others, which read a long prompt from the provider's
+cache where the provider keeps one by itself; marks for Anthropic's cache are set by `anthropic/MODEL` alone.
 """
 
 from __future__ import annotations
@@ -17,16 +21,17 @@ from urllib.parse import urlsplit
 
 from judge.config import Settings, keep_litellm_offline
 from judge.errors import ProviderError
+from judge.providers.choices import CACHED_FROM, refuses_choices
 from judge.providers.failures import bad_response, failure, server_error
 from judge.providers.limits import PerLoop
-from judge.providers.openai import TOP_LOGPROBS, adapted, reply_of
+from judge.providers.openai import TOP_LOGPROBS, adapted, replies_of
 from judge.providers.prices import context_of
 from judge.providers.redaction import guard_logs
 from judge.providers.refusals import OPTIONAL, TOKEN_LIMITS, Adaptation, dropped, refused_parameter
 from judge.providers.schema import for_small_model, is_strict
 from judge.providers.tokens import estimate_tokens
 from judge.providers.transport import from_sdk
-from judge.types.request import Reply, Request
+from judge.types.request import Reply, Request, Sharing
 
 NO_KEY = "none"
 _NOISE = (r"Items? .* on TypedDict class .* using the `ReadOnly` qualifier", r"Pydantic serializer warnings")
@@ -55,6 +60,7 @@ class LiteLLM:
         self._small = settings.model(self.name).small
         self._secrets = settings.secrets()
         self._adaptation = Adaptation(adapted)
+        self._one_choice = False
         guard_logs(self._secrets)
         self._loops: PerLoop[None] = PerLoop(lambda: None, _close_clients)
 
@@ -100,7 +106,20 @@ class LiteLLM:
 
     async def complete(self, request: Request) -> Reply:
         """One completion; see `Provider.complete`."""
+        return (await self.complete_together(request, 1))[0]
+
+    def sharing(self, request: Request, tokens: int) -> Sharing:
+        """Together by `n` where that is the same draw and the model has it; see `SharingProvider`."""
+        if request.sampling.seed is None and not self._one_choice and "n" not in self._adaptation.learned:
+            return "together"
+        return "first_alone" if tokens >= CACHED_FROM else "apart"
+
+    async def complete_together(self, request: Request, copies: int) -> tuple[Reply, ...]:
+        """One completion with `copies` choices; see `SharingProvider.complete_together`."""
         litellm = _litellm()
+        if copies > 1 and not self._takes_choices(litellm):
+            self._one_choice = True
+            copies = 1
         await self._loops.get()
         how: dict[str, Any] = {
             "timeout": self._settings.provider("litellm").timeout_s,
@@ -123,9 +142,20 @@ class LiteLLM:
                 raise self._failure(error, arguments) from None
 
         body = self.body(request)
-        got, refused, spent = await self._adaptation.send(body, send)
-        reply = reply_of(self._decoded(got), limit=request.sampling.max_output_tokens, host=self.host)
-        return reply.model_copy(update={"dropped": dropped(body, refused), "attempts": spent})
+        got, refused, spent = await self._adaptation.send(body if copies == 1 else {**body, "n": copies}, send)
+        replies = replies_of(self._decoded(got), copies, limit=request.sampling.max_output_tokens, host=self.host)
+        if copies > 1 and len(replies) == 1 and replies[0].status != "empty":
+            self._one_choice = True
+        told = {"dropped": dropped(body, refused), "attempts": spent}
+        return tuple([reply.model_copy(update=told) for reply in replies])
+
+    def _takes_choices(self, litellm: Any) -> bool:
+        """Whether litellm passes `n` on to this model; of a model that it does not know, no."""
+        try:
+            known = litellm.get_supported_openai_params(model=self._model)
+        except Exception:  # a model name without a provider that it knows; the call itself says so
+            return False
+        return "n" in (known or ())
 
     def _decoded(self, got: Any) -> Mapping[str, Any]:
         try:
@@ -142,7 +172,8 @@ class LiteLLM:
         parameter = None
         refused_here = type(error).__name__ in {"UnsupportedParamsError", "BadRequestError", "UnprocessableEntityError"}
         if refused_here or getattr(error, "status_code", None) in {400, 422}:
-            parameter = refused_parameter(body, sent, names=_NAMES)
+            asked_n = "n" in sent and refuses_choices(body)
+            parameter = "n" if asked_n else refused_parameter(body, sent, names=_NAMES)
             if parameter == "response_format" and sent["response_format"]["type"] == "json_object":
                 parameter = "response_format:json_object"
             elif parameter == "tool_choice":

@@ -7,6 +7,11 @@ field is a status and not a crash.
 
 A server that puts the whole answer into ``reasoning_content`` and leaves ``content`` empty has
 given no answer: the reply is "empty". Reasoning is not taken for a verdict.
+
+Several samples of one prompt are asked in one request by `n`: the prompt is then billed once. With a fixed seed they
+are not, since a choice is not the draw that the same seed gives alone; nor where a server has refused `n` or ignored
+it. Then OpenAI's own servers are asked for the first sample before the others, which read a long prompt from the
+provider's cache.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ import orjson
 
 from judge.config import Settings
 from judge.errors import ProviderError, TerminalError
+from judge.providers.choices import CACHED_FROM, choices_of, refuses_choices, shares
 from judge.providers.failures import Answered, bad_response, failure
 from judge.providers.limits import PerLoop
 from judge.providers.prices import context_of
@@ -31,7 +37,7 @@ from judge.providers.refusals import OPTIONAL, TOKEN_LIMITS, Adaptation, dropped
 from judge.providers.schema import for_small_model, is_strict
 from judge.providers.tokens import estimate_tokens
 from judge.providers.transport import close_client, count, from_sdk, is_loopback
-from judge.types.request import Reply, ReplyStatus, Request, TokenLogprob
+from judge.types.request import Reply, ReplyStatus, Request, Sharing, TokenLogprob
 from judge.types.trajectory import Usage
 
 OWN_URL = "https://api.openai.com/v1"
@@ -85,6 +91,7 @@ class OpenAIChat:
         self._small = settings.model(name).small
         self._secrets = settings.secrets()
         self._adaptation = Adaptation(adapted)
+        self._one_choice = False
         self._clients = PerLoop(self._client, close_client)
 
     def count_tokens(self, text: str) -> int:
@@ -133,6 +140,16 @@ class OpenAIChat:
 
     async def complete(self, request: Request) -> Reply:
         """One chat completion; see `Provider.complete`."""
+        return (await self.complete_together(request, 1))[0]
+
+    def sharing(self, request: Request, tokens: int) -> Sharing:
+        """Together by `n` where that is the same draw and the server has it; see `SharingProvider`."""
+        if request.sampling.seed is None and not self._one_choice and "n" not in self._adaptation.learned:
+            return "together"
+        return "first_alone" if not self._own_server and tokens >= CACHED_FROM else "apart"
+
+    async def complete_together(self, request: Request, copies: int) -> tuple[Reply, ...]:
+        """One chat completion with `copies` choices; see `SharingProvider.complete_together`."""
         if not self._own_server and not self._settings.key(self._provider):
             raise TerminalError(
                 f"{self.name} needs an API key and none is set.",
@@ -158,17 +175,22 @@ class OpenAIChat:
             quota.update(limit_headers(raw.response.headers))
             return content
 
-        content, refused, spent = await self._adaptation.send(body, send)
-        reply = reply_of(self._decode(content), limit=request.sampling.max_output_tokens, host=self.host)
+        content, refused, spent = await self._adaptation.send(body if copies == 1 else {**body, "n": copies}, send)
+        replies = replies_of(self._decode(content), copies, limit=request.sampling.max_output_tokens, host=self.host)
+        if copies > 1 and len(replies) == 1 and replies[0].status != "empty":
+            self._one_choice = True
         left_out = dropped(body, refused)
         if request.sampling.thinking_tokens is not None:
             left_out = (*left_out, "thinking_tokens")
-        return reply.model_copy(update={"dropped": left_out, "attempts": spent, "quota": quota})
+        told = {"dropped": left_out, "attempts": spent, "quota": quota}
+        return tuple([reply.model_copy(update=told) for reply in replies])
 
     def _failure(self, error: Exception, sent: Mapping[str, Any]) -> ProviderError:
         parameter = None
         if getattr(error, "status_code", None) in {400, 422}:
-            parameter = refused_parameter(getattr(error, "body", None), sent, names=_NAMES)
+            said = getattr(error, "body", None)
+            asked_n = "n" in sent and refuses_choices(said)
+            parameter = "n" if asked_n else refused_parameter(said, sent, names=_NAMES)
             if parameter == "response_format" and sent["response_format"]["type"] == "json_object":
                 parameter = "response_format:json_object"
             elif parameter == "tool_choice":
@@ -231,7 +253,7 @@ def adapted(body: dict[str, Any], refused: frozenset[str]) -> dict[str, Any]:
         out[new] = out.pop(old)
     elif new in refused and new in out and old not in refused:
         out[old] = out.pop(new)
-    for name in (*OPTIONAL, "thinking"):
+    for name in (*OPTIONAL, "thinking", "n"):
         if name in refused:
             out.pop(name, None)
     if "logprobs" in refused:
@@ -250,10 +272,29 @@ def adapted(body: dict[str, Any], refused: frozenset[str]) -> dict[str, Any]:
     return out
 
 
-def reply_of(decoded: Mapping[str, Any], *, limit: int | None, host: str | None) -> Reply:
-    """A Reply from a decoded chat completion, whatever is missing in it."""
-    choices = decoded.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+def replies_of(decoded: Mapping[str, Any], copies: int, *, limit: int | None, host: str | None) -> tuple[Reply, ...]:
+    """Replies from a decoded chat completion of `copies` choices, whatever is missing in it.
+
+    One reply alone where it holds fewer than two choices, else one for each that was asked for. What the request
+    used is split over them all.
+    """
+    choices = choices_of(decoded, copies)
+    model = decoded.get("model")
+    model = model if isinstance(model, str) else None
+    parts = shares(usage_of(decoded.get("usage")), len(choices))
+    return tuple(
+        [
+            Reply(status="missing", model=model, usage=part, host=host, limit=limit)
+            if choice is None
+            else _reply(choice, model=model, usage=part, limit=limit, host=host)
+            for choice, part in zip(choices, parts, strict=True)
+        ]
+    )
+
+
+def _reply(
+    choice: Mapping[str, Any], *, model: str | None, usage: Usage | None, limit: int | None, host: str | None
+) -> Reply:
     message = choice.get("message")
     message = message if isinstance(message, dict) else {}
     finish = choice.get("finish_reason")
@@ -266,14 +307,13 @@ def reply_of(decoded: Mapping[str, Any], *, limit: int | None, host: str | None)
         status = "refusal"
     elif status == "ok" and (text is None or not text.strip()):
         status = "empty"
-    model = decoded.get("model")
     return Reply(
         text=text,
         status=status,
         finish_reason=finish,
         refusal=refusal,
-        model=model if isinstance(model, str) else None,
-        usage=usage_of(decoded.get("usage")),
+        model=model,
+        usage=usage,
         logprobs=logprobs_of(choice.get("logprobs")),
         host=host,
         limit=limit,

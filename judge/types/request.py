@@ -10,7 +10,10 @@ from judge.types.metric import MetricResult
 from judge.types.record import Record
 from judge.types.trajectory import Usage
 
-ReplyStatus = Literal["ok", "truncated", "refusal", "content_filter", "empty"]
+ReplyStatus = Literal["ok", "truncated", "refusal", "content_filter", "empty", "missing"]
+Sharing = Literal["together", "first_alone", "apart"]
+"""How samples of one prompt are asked so that the prompt is paid once: in one request; the first alone, so that the
+others read the prefix from the provider's cache; or each for itself, where nothing is shared."""
 
 
 class Sampling(Record):
@@ -55,6 +58,8 @@ class Request(Record):
         sample: Index from 0 of this draw; part of the cache key, not sent.
         attempt: 0 for the first try of this sample; retries bypass the cache.
         versions: Versions of template, view and parser; part of the cache key, not sent.
+        repeated: Whether further samples of the same prompt may follow, so that keeping its prefix in the
+            provider's cache pays. It says how to send, not what: neither sent nor part of the cache key.
     """
 
     system: str
@@ -65,6 +70,7 @@ class Request(Record):
     sample: int = Field(default=0, ge=0)
     attempt: int = Field(default=0, ge=0)
     versions: dict[str, str] = {}
+    repeated: bool = False
     subject: Subject
 
 
@@ -81,9 +87,12 @@ class Reply(Record):
 
     Attributes:
         text: The visible answer; for a forced tool call, the JSON text of its arguments.
-        status: Provider finish reasons mapped to one vocabulary.
+        status: Provider finish reasons mapped to one vocabulary. "missing": one of several replies asked for in
+            one request, that the answer left out.
         finish_reason: As the provider said it.
         model: The model that the provider says it served.
+        usage: Of a reply that came with others in one request, an equal share; the shares add up to what the
+            provider said.
         dropped: Parameters that the model refused and that were left out.
         attempts: HTTP requests spent, retries included.
         cached: Whether it came from our cache: then it is no new draw.

@@ -32,11 +32,13 @@ def refusal(message: str) -> Scripted:
 
 def test_the_shared_prefix_ends_in_cache_marks(make_settings: Any, make_request: Any, run: Any) -> None:
     with LoopbackServer([claude(TEXT)]) as server:
-        run(ask(judge_at(server, make_settings), make_request()))
-        body = server.requests[0].body
+        request = make_request()
+        run(ask(judge_at(server, make_settings), request.model_copy(update={"repeated": True}), request))
+        body, alone = (received.body for received in server.requests)
         assert server.requests[0].path == "/v1/messages"
     marked = [block.get("cache_control") for block in body["messages"][0]["content"]]
     assert marked == [None, {"type": "ephemeral"}, None]  # rubric, trajectory (shared), closing task
+    assert [set(block) for block in alone["messages"][0]["content"]] == [{"type", "text"}] * 3  # no other sample comes
     assert body["system"][0]["cache_control"] == {"type": "ephemeral"}
     assert body["output_config"]["format"]["type"] == "json_schema"
     assert "temperature" not in body

@@ -1,0 +1,58 @@
+"""Several samples in one request: `n` of chat completions, its answer choice by choice, and servers without it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from judge.providers.failures import server_error
+from judge.types.trajectory import Usage
+
+CACHED_FROM = 1024
+"""Tokens from which a prompt can be read from a provider's cache: the least of any model of OpenAI and Anthropic. Some
+need more; for a prompt in between, the first sample is then asked alone for nothing but time."""
+_ABOUT_N = re.compile(
+    r"(?<![\w.\\-])[\"'`]?\bn[\"'`]?(?![\w-])|completion choice|multiple (?:choices|completions)", re.IGNORECASE
+)
+
+
+def refuses_choices(body: Any) -> bool:
+    """Whether an error's body complains about `n`: its ``param`` says so, or its message names it."""
+    said = server_error(body)
+    param = str(said.get("param") or "")
+    return param == "n" if param else bool(_ABOUT_N.search(str(said.get("message") or "")))
+
+
+def choices_of(decoded: Mapping[str, Any], asked: int) -> tuple[Mapping[str, Any] | None, ...]:
+    """The choices of a chat completion by their own index; None in the place of one that is missing.
+
+    Choices that do not number themselves 0, 1, … without repeats count in the order they came. More than were
+    asked for are left out. A single choice, or none, stands for itself: the tuple then has one place.
+    """
+    given = decoded.get("choices")
+    found = [choice for choice in given if isinstance(choice, dict)] if isinstance(given, list) else []
+    if asked == 1 or len(found) < 2:
+        return (found[0] if found else {},)
+    places = [choice.get("index") for choice in found]
+    if any(type(place) is not int or place < 0 for place in places) or len(set(places)) < len(places):
+        places = list(range(len(found)))
+    by_place = dict(zip(places, found, strict=True))
+    return tuple(by_place.get(place) for place in range(asked))
+
+
+def shares(usage: Usage | None, parts: int) -> tuple[Usage | None, ...]:
+    """`usage` of one request in equal shares for its replies; every count adds up to what the server said.
+
+    A server bills the prompt of such a request once and tells the output of all choices as one number: what one
+    choice took is not known, so a remainder goes to the first ones. What is not known of the whole is not known of
+    a share.
+    """
+    if usage is None or parts == 1:
+        return (usage,) * parts
+    counts = {name: value for name, value in usage if value is not None and name != "cost_usd"}
+    cost = None if usage.cost_usd is None else usage.cost_usd / parts
+    return tuple(
+        Usage(**{name: value // parts + (place < value % parts) for name, value in counts.items()}, cost_usd=cost)
+        for place in range(parts)
+    )
