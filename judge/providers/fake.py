@@ -18,7 +18,8 @@ A script is YAML or JSON::
       run-2: 1
     default: 3                   # for trajectories that are not named
 
-`usage: {input_tokens: 10, output_tokens: 2}` and `model` may stand in every reply.
+`usage: {input_tokens: 10, output_tokens: 2}` and `model` may stand in every reply. Two runs are compared by the words
+"X", "Y" and "tie" in place of a score, or by `strengths` (`judge.providers.fake_pairs`).
 """
 
 from __future__ import annotations
@@ -37,20 +38,21 @@ from judge.config import Settings
 from judge.errors import ConfigError, RequestRefused
 from judge.providers.answers import FAIL, NOT_APPLICABLE, PASS, UNKNOWN, Answer, write
 from judge.providers.failures import failure
+from judge.providers.fake_pairs import PAIR_KEYS, PAIR_WORDS, is_pair, pair_text, stronger
 from judge.providers.tokens import estimate_tokens
 from judge.types.request import Reply, ReplyStatus, Request
 from judge.types.trajectory import Usage
 
-WORDS = (PASS, FAIL, UNKNOWN, NOT_APPLICABLE)
+WORDS = (PASS, FAIL, UNKNOWN, NOT_APPLICABLE, *PAIR_WORDS)
 _FINISHED: dict[str, ReplyStatus] = {
     "stop": "ok",
     "length": "truncated",
     "content_filter": "content_filter",
     "refusal": "refusal",
 }
-_SCRIPT_KEYS = {"cache", "repeat", "replies", "trajectories", "default"}
+_SCRIPT_KEYS = {"cache", "repeat", "replies", "trajectories", "default", *PAIR_KEYS}
 _REPLY_KEYS = {
-    *("score", "scores", "reason", "evidence", "text", "finish", "delay"),
+    *("score", "scores", "winner", "reason", "evidence", "text", "finish", "delay"),
     *("error", "retry_after", "message", "usage", "model"),
 }
 
@@ -156,7 +158,7 @@ class Fake:
             await asyncio.sleep(float(given["delay"]))
         if "error" in given:
             raise failure(_scripted(given), provider=self.name, secrets=self._secrets, now=time.time())
-        text = self._text(request, given)
+        text = pair_text(request, given) if is_pair(request) else self._text(request, given)
         finish = str(given.get("finish", "stop"))
         status = _FINISHED.get(finish, "ok")
         if status == "ok" and not (text or "").strip():
@@ -173,6 +175,8 @@ class Fake:
         )
 
     def _entry(self, request: Request, number: int) -> Any:
+        if is_pair(request) and "strengths" in self._script:
+            return stronger(self._script, request, self.name)
         subject = request.subject.trajectory_id
         named = self._script.get("trajectories", {})
         if subject in named:
