@@ -332,7 +332,7 @@ def _beside(
             value = result.value
             number = float(value) if isinstance(value, bool | int | float) else None
             metrics.setdefault(name, {})[run.id] = number
-    costs = [v.cost_usd / v.calls for v in verdicts if v.cost_usd is not None and v.calls]
+    costs = [usd for verdict in verdicts if (usd := _usd_per_vote(verdict)) is not None]
     return Beside(
         metrics=metrics,
         agents={run.id: run.agents[0].name for run in runs if run.agents},
@@ -341,6 +341,12 @@ def _beside(
         views={run.id: view(run, ViewSettings(result_chars=600)).text for run in runs},
         usd_per_vote=sum(costs) / len(costs) if costs else None,
     )
+
+
+def _usd_per_vote(verdict: Verdict) -> float | None:
+    """Price of one vote that was drawn now; None where none was, or the price is not known."""
+    drawn = max((len(result.votes) for result in verdict.criteria), default=0) - verdict.cached
+    return None if verdict.cost_usd is None or not verdict.calls or drawn < 1 else verdict.cost_usd / drawn
 
 
 def _population(chosen: CalibrationSet) -> Population:

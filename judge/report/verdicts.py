@@ -5,6 +5,7 @@ from __future__ import annotations
 from judge.report.numbers import number, plural, steps, usd
 from judge.types import CriterionResult, Verdict, Vote
 from judge.types.rubric import BinaryScale, LevelScale, RangeScale
+from judge.types.trajectory import Usage
 from judge.voting import Summary
 
 TRUST_WORDS = {
@@ -86,6 +87,18 @@ def vote_text(vote: Vote, scale: BinaryScale | LevelScale | RangeScale) -> str:
     return number(vote.score)
 
 
+def _tokens(usage: Usage) -> str:
+    """What was sent and written, as far as the provider said; the part of its own prompt cache where it said that."""
+    if usage.input_tokens is None and usage.output_tokens is None:
+        return ""
+    sent, written = (
+        "an unknown number of" if count is None else f"{count:,}" for count in (usage.input_tokens, usage.output_tokens)
+    )
+    read = usage.cache_read_input_tokens
+    share = f", of which {read:,} read from the provider's cache," if read is not None and usage.input_tokens else ""
+    return f", {sent} prompt tokens{share} and {written} output tokens"
+
+
 def summary_text(summary: Summary) -> str:
     """A run in a few lines; the mean never stands without what is missing from it."""
     scored = f"{summary.scored} of {summary.total} scored"
@@ -106,10 +119,9 @@ def summary_text(summary: Summary) -> str:
         lines.append(f"{plural(group.count, 'error')} of kind {group.kind}, e.g. {group.trajectory_id}: {group.hint}")
     if summary.gate == "fail":
         lines.append(f"coverage gate FAILED: {summary.gate_reason}")
-    tokens = summary.usage.input_tokens, summary.usage.output_tokens
     spent = f"{plural(summary.calls, 'call')}, {summary.cached} from the cache"
-    if summary.calls and tokens != (None, None):
-        spent += f", {number(tokens[0])} input and {number(tokens[1])} output tokens"
+    if summary.calls:
+        spent += _tokens(summary.usage)
     lines.append(f"{spent}, cost {usd(summary.cost_usd)}")
     if summary.cache_failures:
         lines.append(
