@@ -91,7 +91,7 @@ def check_certificate(
         }
     )
     after: dict[str, float] = {}
-    for count, verdict in enumerate(score_many(runs, scope.rubric, settings=own), start=1):
+    for count, verdict in enumerate(score_many(runs, scope.rubric, judge=spec.jury, settings=own), start=1):
         if verdict.score is not None:
             after[verdict.trajectory_id] = verdict.score
         if progress is not None:

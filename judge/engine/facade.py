@@ -350,6 +350,18 @@ async def open_judge(judge: JudgeLike | None, settings: Settings) -> AsyncIterat
             cache.close()
 
 
+def jury_of(judge: JudgeLike | None, settings: Settings) -> Jury | None:
+    """The jury that is asked to judge, or None for a single judge.
+
+    Raises:
+        UsageError: Its file is wrong.
+    """
+    asked = judge if judge is not None else settings.default_judge
+    if isinstance(asked, Jury | OpenJury):
+        return asked if isinstance(asked, Jury) else asked.jury
+    return load_jury(asked, settings) if isinstance(asked, str) and is_jury(asked) else None
+
+
 def _open_jury(jury: Jury, settings: Settings, cache: Cache | None) -> OpenJury:
     seats = (*jury.members, *jury.reserves)
     nested = next((name for name in seats if is_jury(name)), None)

@@ -11,10 +11,8 @@ import numpy as np
 from judge.calibration.correction import plug_in_interval, rogan_gladen
 from judge.calibration.proportions import share
 from judge.config import Settings
-from judge.engine.facade import score
+from judge.engine.facade import open_judge, score
 from judge.engine.loop import PRIVATE
-from judge.providers.caches import open_cache
-from judge.providers.connection import connect
 from judge.store.certificates import read_shelf
 from judge.types.certificate import Certificate
 from judge.types.estimate import Statistic, undefined
@@ -40,8 +38,8 @@ class Grader:
         """
         self._settings = settings
         self._folder = folder
-        self._cache = open_cache(settings)
-        self._judge = connect(settings.default_judge, settings, cache=self._cache)
+        self._opened = open_judge(None, settings)
+        self._judge = PRIVATE.run(self._opened.__aenter__())
         self.certificates = {c.id: c for c in read_shelf(settings.certificates).certificates}
 
     def judge(self, case: Case, trajectory: Trajectory) -> Judged | None:
@@ -68,9 +66,7 @@ class Grader:
 
     def close(self) -> None:
         """Closes the judge and its cache."""
-        PRIVATE.run(self._judge.aclose())
-        if self._cache is not None:
-            self._cache.close()
+        PRIVATE.run(self._opened.__aexit__(None, None, None))
 
 
 def judged_rates(cases: Sequence[CaseResult], grader: Grader, *, rng: np.random.Generator) -> tuple[JudgedRate, ...]:

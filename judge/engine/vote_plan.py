@@ -10,9 +10,9 @@ import numpy as np
 
 from judge.calibration.wobble import vote_stability, wobble
 from judge.config import Settings
-from judge.engine.connection import JudgeLike, OpenJury
-from judge.engine.facade import open_judge, rubric_of, score_many
-from judge.engine.loop import PRIVATE
+from judge.engine.connection import JudgeLike
+from judge.engine.facade import jury_of, rubric_of, score_many
+from judge.engine.jury_votes import DrawnVotes, jury_votes, usd_per_vote
 from judge.engine.probing import ProbeRuns, spread
 from judge.errors import UsageError
 from judge.registry import unknown
@@ -21,7 +21,7 @@ from judge.types.estimate import Statistic
 from judge.types.record import Record
 from judge.types.rubric import BinaryScale, Criterion, Rubric, normalise
 from judge.types.stop_rule import StopRule
-from judge.types.trajectory import Usage
+from judge.types.trajectory import Trajectory, Usage
 from judge.types.verdict import Verdict
 from judge.voting.sequential import binary_outcome
 
@@ -97,6 +97,8 @@ def plan_votes(
 ) -> VotePlan:
     """Draws `repeats` votes on each run (those in the cache count) and reads the curve off them.
 
+    A vote of a jury is the verdict of one sample of each member.
+
     A vote passes from the pass mark of `what`; the median of an odd number passes exactly when most of its votes do, so
     passed or failed is all that is needed.
 
@@ -113,25 +115,24 @@ def plan_votes(
     used = rubric_of(rubric, settings)
     asked = _criterion(used, criterion)
     runs = spread(what.runs, limit)
-    drawing = settings.model_copy(update={"samples": repeats, "stop": None})
-    verdicts: list[Verdict] = []
-    for verdict in score_many(runs, used, judge=judge, settings=drawing, policy=policy):
-        verdicts.append(verdict)
-        if progress is not None:
-            progress(len(verdicts))
     mark = 1.0 if isinstance(asked.scale, BinaryScale) else what.pass_mark
-    matrix = np.asarray([_passes(verdict, asked, mark, repeats) for verdict in verdicts])
+    jury = jury_of(judge, settings)
+    if jury is None:
+        drawn = _votes(runs, used, asked, mark, repeats, settings, judge, policy, progress)
+    else:
+        drawn = jury_votes(
+            jury, runs, used, asked, mark=mark, repeats=repeats, settings=settings, policy=policy, progress=progress
+        )
+    matrix, usd = drawn.passes, drawn.usd
     found = wobble(
         matrix, groups=[cluster(run) for run in runs], target=target, rng=np.random.default_rng(seed), votes=(1,)
     )
-    usages = [vote.usage for v in verdicts for r in v.criteria if r.id == asked.id for vote in r.votes]
-    usd = PRIVATE.run(_usd_per_vote(judge, settings, [u for u in usages if u is not None]))
     sizes = sorted({*CURVE, *((found.votes_needed,) if found.votes_needed else ())})
     curve = tuple(_point(matrix, votes, usd) for votes in sizes)
     flat = next((point.votes for point in curve if point.flips is not None and point.flips <= target), None)
     needed = found.votes_needed if found.votes_needed is not None else flat
     return VotePlan(
-        judge=verdicts[0].judge,
+        judge=drawn.judge,
         rubric=used.id,
         criterion=asked.id,
         source=what.source,
@@ -144,8 +145,32 @@ def plan_votes(
         votes=needed,
         curve=curve,
         usd_per_vote=usd,
-        prefix_cached=_prefix_cached(usages),
+        prefix_cached=_prefix_cached(drawn.usages),
     )
+
+
+def _votes(
+    runs: Sequence[Trajectory],
+    rubric: Rubric,
+    criterion: Criterion,
+    mark: float,
+    repeats: int,
+    settings: Settings,
+    judge: JudgeLike | None,
+    policy: str | None,
+    progress: Callable[[int], None] | None,
+) -> DrawnVotes:
+    """Votes of a single judge."""
+    drawing = settings.model_copy(update={"samples": repeats, "stop": None})
+    verdicts: list[Verdict] = []
+    for verdict in score_many(runs, rubric, judge=judge, settings=drawing, policy=policy):
+        verdicts.append(verdict)
+        if progress is not None:
+            progress(len(verdicts))
+    matrix = np.asarray([_passes(verdict, criterion, mark, repeats) for verdict in verdicts])
+    told = [vote.usage for v in verdicts for r in v.criteria if r.id == criterion.id for vote in r.votes]
+    usages = tuple(usage for usage in told if usage is not None)
+    return DrawnVotes(verdicts[0].judge, matrix, usages, usd_per_vote(judge, settings, usages))
 
 
 def _criterion(rubric: Rubric, name: str | None) -> Criterion:
@@ -190,17 +215,6 @@ def _point(matrix: np.ndarray, votes: int, usd: float | None) -> VotePoint:
         usd=None if usd is None else usd * votes,
         usd_stopping=None if usd is None else usd * calls,
     )
-
-
-async def _usd_per_vote(judge: JudgeLike | None, settings: Settings, usages: Sequence[Usage]) -> float | None:
-    async with open_judge(judge, settings) as connection:
-        if connection.offline:
-            return 0.0
-        if isinstance(connection, OpenJury):
-            return None
-        prices = [connection.price(usage) for usage in usages]
-    known = [price for price in prices if price is not None]
-    return sum(known) / len(known) if known and len(known) == len(prices) else None
 
 
 def _prefix_cached(usages: Sequence[Usage | None]) -> float | None:

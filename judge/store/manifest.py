@@ -139,7 +139,7 @@ def _spec_changes(old: JudgeSpec, new: JudgeSpec) -> list[str]:
     before, after = _flat(old.model_dump(mode="json")), _flat(new.model_dump(mode="json"))
     return [
         f"judge {name}: {before.get(name)!r} before, now {after.get(name)!r}"
-        for name in before
+        for name in dict.fromkeys([*before, *after])
         if before.get(name) != after.get(name)
     ]
 
@@ -149,6 +149,9 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for name, part in value.items():
         if isinstance(part, dict):
             out |= _flat(part, f"{prefix}{name}.")
+        elif isinstance(part, list) and part and all(isinstance(one, dict) for one in part):
+            for place, one in enumerate(part, start=1):
+                out |= _flat(one, f"{prefix}{name}[{place}].")
         else:
             out[prefix + name] = part
     return out
