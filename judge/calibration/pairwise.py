@@ -71,7 +71,10 @@ class OrderReport(Record):
 
 
 class Strength(Record):
-    """Bradley–Terry strength of one contestant; strengths sum to 1, the interval is null with no finite resample."""
+    """Bradley–Terry strength of one contestant; strengths sum to 1.
+
+    The interval is null where too many resamples have no finite strengths, and where all tasks say the same.
+    """
 
     omit_none: ClassVar[bool] = False
 
@@ -120,13 +123,17 @@ def order_report(contests: Sequence[Contest], *, rng: np.random.Generator) -> Or
     )
 
 
-def wins_of(contests: Sequence[Contest]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names and wins[i, j]; a tie, and a pair whose orders disagree, is half a win each; failed pairs are left out."""
+def wins_of(contests: Sequence[Contest], *, split_is_tie: bool = True) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names and wins[i, j]; a tie is half a win each, failed pairs are left out.
+
+    Args:
+        split_is_tie: Whether a pair whose orders disagree is half a win each as well; else it is left out.
+    """
     names = tuple(sorted({name for c in contests for name in (c.first, c.second)}))
     place = {name: i for i, name in enumerate(names)}
     wins = np.zeros((len(names), len(names)))
     for contest in contests:
-        if contest.ab is None or contest.ba is None:
+        if contest.ab is None or contest.ba is None or (contest.outcome is None and not split_is_tie):
             continue
         i, j = place[contest.first], place[contest.second]
         won = {1: 1.0, 2: 0.0, 0: 0.5, None: 0.5}[contest.outcome]
@@ -142,8 +149,12 @@ def strengths(
     resamples: int = 500,
     confidence: float = 0.95,
     pseudo_wins: float = 0.0,
+    split_is_tie: bool = True,
 ) -> tuple[Strength, ...]:
     """Bradley–Terry strengths, best first, with percentile intervals over resampled tasks.
+
+    Args:
+        split_is_tie: See `wins_of`.
 
     Raises:
         StatisticsError: Some contestants are not tied together by wins in both directions; see `bradley_terry`.
@@ -151,13 +162,16 @@ def strengths(
     Source: `judge.calibration.bradley_terry`. When not to use: where preferences are circular (A over B over C over
     A): one number a contestant cannot say that.
     """
-    names, wins = wins_of(contests)
+    names, wins = wins_of(contests, split_is_tie=split_is_tie)
     found = bradley_terry(wins, pseudo_wins=pseudo_wins)
     groups = [i if c.group is None else c.group for i, c in enumerate(contests)]
     cluster = cluster_codes(groups, len(contests))
     count = int(cluster.max()) + 1
     by_task = np.stack(
-        [_wins_among(names, [c for c, k in zip(contests, cluster, strict=True) if k == task]) for task in range(count)]
+        [
+            _wins_among(names, [c for c, k in zip(contests, cluster, strict=True) if k == task], split_is_tie)
+            for task in range(count)
+        ]
     )
     drawn = []
     for _ in range(resamples if count > 1 else 0):
@@ -169,6 +183,8 @@ def strengths(
     known = len(drawn) >= (1 - MAX_LOST) * resamples and bool(drawn)
     tail = (1 - confidence) / 2
     bounds = np.quantile(np.stack(drawn), [tail, 1 - tail], axis=0) if known else None
+    if bounds is not None and float(np.ptp(np.stack(drawn), axis=0).max()) < 1e-9:
+        bounds = None  # every task says the same, so that resampling them cannot show how sure this is
     order = np.argsort(-found, kind="stable")
     return tuple(
         Strength(
@@ -189,16 +205,21 @@ def agreement_with_scores(contests: Sequence[Contest], scores: Mapping[str, floa
     Args:
         scores: Score of each run by the name it has in the pairs; runs without one, and equal scores, are left out.
     """
-    hits = [
-        (scores[c.first] > scores[c.second]) == (c.outcome == 1)
-        for c in contests
-        if c.outcome in (1, 2) and c.first in scores and c.second in scores and scores[c.first] != scores[c.second]
-    ]
+    hits = [hit for _, hit in score_hits(contests, scores)]
     return float(np.mean(hits)) if hits else None
 
 
-def _wins_among(names: Sequence[str], contests: Sequence[Contest]) -> np.ndarray:
-    own, wins = wins_of(contests)
+def score_hits(contests: Sequence[Contest], scores: Mapping[str, float]) -> list[tuple[Contest, bool]]:
+    """Decided pairs of two different scores, with whether the run with the higher one won; see above."""
+    return [
+        (c, (scores[c.first] > scores[c.second]) == (c.outcome == 1))
+        for c in contests
+        if c.outcome in (1, 2) and c.first in scores and c.second in scores and scores[c.first] != scores[c.second]
+    ]
+
+
+def _wins_among(names: Sequence[str], contests: Sequence[Contest], split_is_tie: bool) -> np.ndarray:
+    own, wins = wins_of(contests, split_is_tie=split_is_tie)
     out = np.zeros((len(names), len(names)))
     places = [names.index(name) for name in own]
     out[np.ix_(places, places)] = wins
