@@ -30,7 +30,7 @@ def probe_text(report: ProbeReport) -> str:
     ]
     for table in tables(report):
         lines += ["", f"{table.title} ({table.legend}):"]
-        lines += _table(table.header, table.rows, before_last=3 if table.key == "faults" else 0)
+        lines += table_lines(table.header, table.rows, before_last=3 if table.key == "faults" else 0)
         lines += table.below
     lines += ["", "Claims (* is required):"]
     lines += [
@@ -167,7 +167,7 @@ def _value(statistic: Statistic | None) -> float | None:
     return statistic.value if statistic is not None else None
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, before_last: int = 0) -> list[str]:
+def table_lines(header: Sequence[str], rows: Sequence[Sequence[str]], *, before_last: int = 0) -> list[str]:
     """Aligned columns, indented; a rule stands before the last `before_last` rows."""
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
     lines = [
