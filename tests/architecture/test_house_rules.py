@@ -28,7 +28,18 @@ MACHINE = [
     "/" + "opt/pypi", "/" + "root/.", "pypi" + ".org", "python" + "hosted.org", "npmjs" + ".org", "npmjs" + ".com",
     "deb.debian" + ".org", "--extra-" + "index-url", "--find-" + "links", "--index-" + "url",
 ]  # fmt: skip
-OPTIONAL = {"xllamacpp", "cryptography", "opentelemetry", "pyarrow", "fastapi", "starlette", "sqlalchemy", "uvicorn"}
+OPTIONAL = {
+    "xllamacpp",
+    "cryptography",
+    "opentelemetry",
+    "pyarrow",
+    "ray",
+    "redis",
+    "fastapi",
+    "starlette",
+    "sqlalchemy",
+    "uvicorn",
+}
 """Third-party modules that an extra brings, not the base install."""
 DISTRIBUTIONS = {
     "opentelemetry": "opentelemetry-sdk",
