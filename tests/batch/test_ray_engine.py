@@ -1,0 +1,288 @@
+"""A batch on a local Ray of two processors: the same folder as a local run, through kills, caps and interrupts."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batch_items import GOOD, RUBRIC, JudgeServer, name_of, recorded, settings_of, write_items
+from faults_ray import ray_worker_killed
+from loopback import Scripted, chat
+from ray_items import DIFFERS, bare, hearing, verdicts
+
+from judge.cli.main import run as command
+from judge.config import load_settings
+from judge.engine.batch import BatchOutcome, judge_batch
+from judge.engine.control import Control
+from judge.engine.ray_cluster import connect
+from judge.errors import BudgetReached, TerminalError
+
+ROOT = Path(__file__).resolve().parents[2]
+REFUNDS = ROOT / "calibration_sets" / "refunds" / "trajectories.jsonl"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("cluster"),
+    pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),  # Ray's own
+]
+
+
+def offspring() -> set[int]:
+    """Process ids of everything that descends from this process and is no zombie; empty where there is no /proc."""
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+            if state != "Z":
+                parents[int(stat.parent.name)] = int(parent)
+    found, ring = set[int](), {os.getpid()}
+    while ring:
+        ring = {child for child, parent in parents.items() if parent in ring} - found
+        found |= ring
+    return found
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """The address of a local Ray that all tests here use; nothing of it is left running."""
+    try:
+        import ray
+    except ImportError as error:
+        pytest.skip(f"Ray cannot be imported here: {error}")
+    before = offspring()
+    connect(ray, None, cpus=2)
+    try:
+        yield ray.get_runtime_context().gcs_address
+    finally:
+        started = offspring() - before
+        ray.shutdown()
+        until = time.monotonic() + 20
+        while (left := started & offspring()) and time.monotonic() < until:
+            time.sleep(0.1)
+        assert not left, f"{len(left)} of {len(started)} processes are left of Ray"
+
+
+def on(engine: str, source: Path, folder: Path, **options: Any) -> BatchOutcome:
+    """A batch that comes to its end."""
+    outcome = judge_batch([source], out=folder, engine=engine, **options)
+    assert outcome.error is None
+    return outcome
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    return {name: part for name, part in read.items() if name != "created"}
+
+
+def test_the_rules_give_the_same_verdicts_here_and_on_ray(tmp_path: Path) -> None:
+    settings = load_settings({"judge": "rules/process", "cache_dir": tmp_path / "cache"}, environment={})
+    local = on("local", REFUNDS, tmp_path / "local", settings=settings)
+    spread = on("ray", REFUNDS, tmp_path / "ray", settings=settings)
+    assert verdicts(tmp_path / "ray") == verdicts(tmp_path / "local")
+    assert len(verdicts(tmp_path / "ray")) == 40
+    uncounted = local.result.summary.model_copy(update={"cache_failures": None})  # every worker has a cache of its own
+    assert spread.result.summary == uncounted
+    assert manifest(tmp_path / "ray") == manifest(tmp_path / "local")
+    assert {path.name for path in (tmp_path / "ray").iterdir()} == {
+        path.name for path in (tmp_path / "local").iterdir()
+    }
+
+
+def test_a_model_behind_a_server_is_asked_the_same_here_and_on_ray(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write_items(tmp_path / "in.jsonl", 40)
+
+    def answer(item: str, before: int) -> Scripted:
+        number = int(item[5:])
+        if number == 7:
+            return Scripted(400, {"error": {"message": "no"}})
+        score = 1 + number % 5 if number % 3 else 2  # equal for the three samples of an item, so no order matters
+        return chat(json.dumps({"reason": f"r{number}", "score": score}), tokens=(100 + number, 20))
+
+    came: dict[str, Any] = {}
+    with JudgeServer(answer) as server:
+        for engine in ("local", "ray"):
+            work, before = tmp_path / engine, server.requests
+            work.mkdir()
+            settings = settings_of(work, server.url, samples=3, concurrency=8)
+            result = on(engine, source, work / "run", rubric=RUBRIC, settings=settings).result
+            assert command(["runs", "export", str(work / "run"), "--format", "csv"]) == 0
+            table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+            assert command(["runs", "show", str(work / "run"), "--json"]) == 0
+            shown = json.loads(capsys.readouterr().out)
+            came[engine] = {
+                "verdicts": verdicts(work / "run"),
+                "summary": result.summary.model_copy(update={"cache_failures": None}),
+                "usd": (result.spend, result.usd_per_verdict),
+                "requests": server.requests - before,
+                "table": [{name: text for name, text in row.items() if name not in DIFFERS} for row in table],
+                "shown": (shown["counts"], shown["spend"]),
+            }
+    assert came["ray"] == came["local"]
+    assert came["ray"]["requests"] == 39 * 3 + 3
+    assert (came["ray"]["summary"].scored, came["ray"]["summary"].errors) == (39, {"request_refused": 1})
+
+
+def test_files_named_from_the_working_folder_are_found_by_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("script.yaml").write_text(f"default: {{text: '{GOOD}'}}\n", encoding="utf-8")
+    source = write_items(tmp_path / "in.jsonl", 9)
+    settings = load_settings({"judge": "fake/script.yaml", "cache_dir": Path("cache"), "samples": 1}, environment={})
+    for engine in ("local", "ray"):
+        on(engine, source, tmp_path / engine, rubric=RUBRIC, settings=settings)
+    assert verdicts(tmp_path / "ray") == verdicts(tmp_path / "local")
+    assert [verdict["score"] for verdict in verdicts(tmp_path / "ray")] == [4] * 9
+
+
+def test_what_a_killed_worker_left_is_done_again(tmp_path: Path) -> None:
+    fault = ray_worker_killed(tmp_path)
+    print(fault.counts)
+    assert fault.held, f"{fault.what}: {fault.counts}"
+
+
+def test_workers_that_only_die_end_the_run(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 1)
+
+    def deadly(item: str, before: int) -> Scripted:
+        os.kill(heard.of("worker begins")[-1]["pid"], signal.SIGKILL)
+        return chat(GOOD)
+
+    with JudgeServer(deadly) as server, hearing() as heard:
+        settings = settings_of(tmp_path, server.url)
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, engine="ray")
+        requests = server.requests
+    assert outcome.error is not None
+    assert f"5 Ray workers died one after another without giving a verdict. The last was at {name_of(0)!r}" in str(
+        outcome.error
+    )
+    assert (requests, outcome.result.pending, len(heard.of("worker lost"))) == (5, 1, 5)
+
+
+def test_the_cap_holds_over_all_workers(tmp_path: Path) -> None:
+    draw, numbers, cap = random.Random(7), count(), 30.0
+    source = write_items(tmp_path / "in.jsonl", 200)
+    bills: list[float] = []
+
+    def answer(item: str, before: int) -> Scripted:
+        tokens = (1, 0) if next(numbers) < 40 else (draw.randrange(1, 900), draw.choice([0, 100, 300]))
+        bills.append(sum(tokens) * 1000.0 / 1e6)
+        reply = chat(GOOD, tokens=tokens, delay=0.1)
+        if draw.random() < 0.1:
+            reply.body["usage"] = None  # a bill that is not told counts as the whole estimate
+        return reply
+
+    with JudgeServer(answer) as server, hearing() as heard:
+        settings = settings_of(tmp_path, server.url, concurrency=32, max_usd=cap)
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, engine="ray")
+        most = server.server.most_under_way
+    result = outcome.result
+    assert isinstance(outcome.error, BudgetReached)
+    assert 0 < sum(bills) <= cap
+    assert f"{result.judged} judged, {result.pending} left" in str(outcome.error)
+    assert 0 < result.judged < 200
+    assert most > 8
+    assert len({facts["pid"] for facts in heard.of("worker begins")}) == 2
+
+
+def test_an_interrupt_drains_and_a_resume_ends_it(tmp_path: Path) -> None:
+    source, control = write_items(tmp_path / "in.jsonl", 60), Control()
+
+    def interrupt(progress: Any) -> None:
+        if progress.done == 10:
+            control.drain("interrupt")
+
+    options: dict[str, Any] = {"rubric": RUBRIC, "out": tmp_path / "run", "engine": "ray"}
+    with JudgeServer(lambda item, before: chat(GOOD, delay=0.05)) as server:
+        settings = settings_of(tmp_path, server.url, concurrency=4)
+        first = judge_batch([source], settings=settings, control=control, progress=interrupt, **options)
+        asked = server.requests
+        second = judge_batch([source], settings=settings, resume=True, **options)
+        requests, most = server.requests, max(server.calls.values())
+    assert first.error is None
+    assert first.result.stopped == "interrupt"
+    assert 10 <= first.result.judged == asked < 60
+    assert (second.result.kept, second.result.judged, second.result.pending) == (asked, 60 - asked, 0)
+    assert (requests, most) == (60, 1)
+
+
+def test_a_resume_redoes_errors_and_keeps_the_rest(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 12)
+    options: dict[str, Any] = {"rubric": RUBRIC, "engine": "ray"}
+    broken = Scripted(400, {"error": {"message": "no"}})
+    with JudgeServer(lambda item, before: broken if item < name_of(4) and before == 0 else chat(GOOD)) as server:
+        settings = settings_of(tmp_path, server.url)
+        on(source=source, folder=tmp_path / "run", settings=settings, **options)
+        again = on(source=source, folder=tmp_path / "run", settings=settings, resume=True, **options)
+        requests = server.requests
+    assert (again.result.kept, again.result.judged, again.result.summary.scored, requests) == (8, 4, 12, 16)
+
+
+def test_a_judge_that_takes_no_calls_ends_the_run(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 100)
+    refused = Scripted(401, {"error": {"message": "no such key"}})
+    with JudgeServer(lambda item, before: refused) as server:
+        settings = settings_of(tmp_path, server.url, concurrency=4)
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, engine="ray")
+        requests = server.requests
+    assert isinstance(outcome.error, TerminalError)
+    assert (outcome.error.status_code, outcome.error.exit_code) == (401, 4)
+    assert "0 judged, 100 left" in str(outcome.error)
+    assert requests <= 4
+
+
+def test_ctrl_c_at_the_command_line_saves_what_is_under_way(cluster: str, tmp_path: Path) -> None:
+    source, run = write_items(tmp_path / "in.jsonl", 60), tmp_path / "run"
+    with JudgeServer(lambda item, before: chat(GOOD, delay=0.2)) as server:
+        rubric = tmp_path / "own.yaml"
+        rubric.write_text(json.dumps(RUBRIC.to_json()), encoding="utf-8")  # JSON is YAML
+        program = [sys.executable, "-m", "judge.cli.main", "batch", str(source), "-o", str(run), "-j", "openai/m1"]
+        options = [
+            "--base-url",
+            f"{server.url}/v1",
+            "-r",
+            str(rubric),
+            "-n",
+            "1",
+            "-c",
+            "4",
+            "--engine",
+            "ray",
+            "--address",
+            cluster,
+        ]
+        environment = {**os.environ, "JUDGE_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+        with subprocess.Popen(
+            [*program, *options, "--json", "-q"],
+            env=environment,
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            until = time.monotonic() + 60
+            while len(recorded(run)) < 8 and time.monotonic() < until and process.poll() is None:
+                time.sleep(0.02)
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole group
+            out, err = process.communicate(timeout=60)
+        asked = server.requests
+    result = json.loads(out)
+    assert (process.returncode, result["stopped"]) == (130, "interrupt"), err
+    assert 8 <= result["judged"] == asked == len(recorded(run)) < 60
+    assert "Traceback" not in err
+    assert [bare(verdict)["status"] for verdict in verdicts(run)] == ["ok"] * asked
