@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from judge.config import Settings
-from judge.engine.batch_engine import BatchEngine, BatchJob, batch_engine
+from judge.engine.batch_engine import DETACHING, BatchEngine, BatchJob, batch_engine
 from judge.engine.bench import make_bench
 from judge.engine.connection import JudgeLike, Opened, OpenJury, cache_failures
 from judge.engine.control import Control
@@ -102,6 +102,8 @@ def judge_batch(
     settings: Settings | None = None,
     control: Control | None = None,
     progress: Callable[[Progress], None] | None = None,
+    detach: bool = False,
+    notice: Callable[[str], None] | None = None,
     **options: Any,
 ) -> BatchOutcome:
     """Judges every trajectory of the inputs into the run folder `out`; what is done is never paid for again.
@@ -117,6 +119,8 @@ def judge_batch(
         engine: "local", or the name of another engine.
         address: Of the cluster that the engine is to use; None for one of its own.
         control: Lets the caller end the run early.
+        detach: Leave the work where it goes on without this process, and return; with the engine "provider-batch".
+        notice: Takes what a person should read at once, such as the id of a batch at a provider.
 
     Raises:
         UsageError: An input, the rubric, the judge or a setting is wrong; the folder cannot be used; ids stand
@@ -124,6 +128,11 @@ def judge_batch(
         FingerprintMismatch: The folder's rubric, judge, policy or references were others.
         TrustRequired: Trust was required and is not there.
     """
+    if detach and engine not in DETACHING:
+        raise UsageError(
+            f"The engine {engine!r} judges in this process, which cannot leave its work.",
+            hint="Give --engine provider-batch, or leave out --detach.",
+        )
     chosen = settings_of(settings, options)
     run = _Session(
         inputs=[Path(path) if str(path) != "-" else path for path in inputs],
@@ -135,6 +144,8 @@ def judge_batch(
         reading={"format": format, "mapping": mapping, "limit": limit},
         control=control or Control(),
         progress=progress,
+        detach=detach,
+        notice=notice or LOG.info,
     )
     return PRIVATE.run(
         run.judge(
@@ -163,6 +174,8 @@ class _Session:
         reading: dict[str, Any],
         control: Control,
         progress: Callable[[Progress], None] | None,
+        detach: bool,
+        notice: Callable[[str], None],
     ) -> None:
         self._inputs = inputs
         self._path = folder
@@ -173,6 +186,8 @@ class _Session:
         self._reading = reading
         self._control = control
         self._progress = progress
+        self._detach = detach
+        self._notice = notice
 
     async def judge(
         self,
@@ -220,12 +235,16 @@ class _Session:
                 folder=self._path,
                 spent=folder.spend().known_usd if count_earlier else 0.0,
                 pending=pending,
+                inputs=tuple(map(str, self._inputs)),
+                reading=self._reading,
+                detach=self._detach,
+                notice=self._notice,
             )
             LOG.info("batch begins", extra={"facts": {"folder": str(self._path), "pending": pending, "kept": kept}})
             try:
                 await engine.run(
                     job,
-                    folder.pending(self._trajectories()),
+                    _Pending(lambda: folder.pending(self._trajectories())),
                     control=self._control,
                     done=totals.keep,
                     progress=self._progress,
@@ -303,6 +322,16 @@ class _Session:
             settings=self._settings.model_dump(mode="json", exclude={"keys"}),
             versions=versions(),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """The trajectories without a verdict; read anew each time they are gone over."""
+
+    read: Callable[[], Iterator[Trajectory]]
+
+    def __iter__(self) -> Iterator[Trajectory]:
+        return self.read()
 
 
 class _Totals:

@@ -7,11 +7,12 @@ may therefore give a verdict twice (a worker was lost and its block done again):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from judge.config import Settings
 from judge.engine.connection import Opened
@@ -25,10 +26,18 @@ from judge.types.rubric import Rubric
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import Verdict
 
-ENGINES = {"local": "judge.engine.local:LocalEngine", "ray": "judge.engine.ray_engine:RayEngine"}
+LOG = logging.getLogger("judge.batch")
+
+ENGINES = {
+    "local": "judge.engine.local:LocalEngine",
+    "provider-batch": "judge.engine.provider_batch:ProviderBatchEngine",
+    "ray": "judge.engine.ray_engine:RayEngine",
+}
 """Name to "module:class" of every engine."""
 ADDRESSED = ("ray",)
 """Engines that take the address of a cluster."""
+DETACHING = ("provider-batch",)
+"""Engines whose work goes on elsewhere when the session ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,9 @@ class BatchJob:
         folder: Of the run, for what an engine has to remember from one session to the next (ids at a provider).
         spent: US dollars of earlier sessions that count towards `max_usd`.
         pending: How many trajectories need a verdict.
+        inputs, reading: Files of the run, and how they are read (format, mapping, limit).
+        detach: Whether an engine whose work goes on elsewhere is to leave it there and end the session.
+        notice: Takes what a person should read at once.
     """
 
     judge: str | Jury
@@ -55,6 +67,10 @@ class BatchJob:
     folder: Path
     spent: float
     pending: int
+    inputs: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    detach: bool = False
+    notice: Callable[[str], None] = LOG.info
 
 
 class BatchEngine(Protocol):
@@ -70,6 +86,8 @@ class BatchEngine(Protocol):
         progress: Callable[[Progress], None] | None,
     ) -> None:
         """Judges `trajectories`, each handed to `done` as soon as it is judged; what `done` raises ends the run.
+
+        They can be gone over more than once, and each time hold only those that have no verdict yet.
 
         Returns when all are judged, or when `control` asked for an end and what was under way is finished.
 

@@ -257,11 +257,16 @@ def estimated(setup: Setup, connection: Connection, prompt: Prompt, request: Req
     """Most that a call for so many samples can cost in US dollars; None where no cap is set or nothing is paid."""
     if not setup.capped or connection.offline:
         return None
+    return most(connection, prompt.tokens, request, copies)
+
+
+def most(connection: Connection, tokens: int, request: Request, copies: int = 1) -> float | None:
+    """Most that a call with a prompt of `tokens` can cost in US dollars; None where the price is not known."""
     output = request.sampling.max_output_tokens + (request.sampling.thinking_tokens or 0)
-    plain = Usage(input_tokens=prompt.tokens, output_tokens=output * copies)
+    plain = Usage(input_tokens=tokens, output_tokens=output * copies)
     prices = [connection.price(plain)]
     if request.repeated:  # some providers take more for input that they keep in their prompt cache
-        prices.append(connection.price(plain.model_copy(update={"cache_creation_input_tokens": prompt.tokens})))
+        prices.append(connection.price(plain.model_copy(update={"cache_creation_input_tokens": tokens})))
     known = [price for price in prices if price is not None]
     return max(known, default=None)
 

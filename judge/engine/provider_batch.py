@@ -1,0 +1,259 @@
+"""A batch by the provider's own batch API: half the price, answers within a day.
+
+The engine goes over the pending trajectories in passes. In a pass each is judged by the same code as anywhere; where
+that code asks for a reply whose outcome is not here yet, the request goes into the next batch and the trajectory waits
+for the next pass. So follow-up requests (a second try after a reply of no use, one more vote) form the next round by
+themselves, and a session that was killed is taken up by nothing but another pass: requests have the same names again.
+
+What is in memory: the trajectories of one moment of a pass, and the names of the requests (see `BatchLedger`); never
+the prompts or replies of a round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from judge.engine.batch_call import save_call
+from judge.engine.batch_desk import BatchDesk, Waiting
+from judge.engine.batch_engine import BatchJob
+from judge.engine.batch_purse import BatchPurse
+from judge.engine.connection import Connection, OpenJury
+from judge.engine.control import Control
+from judge.engine.draw import numbered
+from judge.engine.facade import ledger_of
+from judge.engine.judging import Case, Judging
+from judge.engine.run import Progress, Run
+from judge.engine.setup import Setup
+from judge.errors import UsageError
+from judge.providers.batches import BatchApi, open_batches
+from judge.providers.prices import batch_price_of
+from judge.store.batch_ledger import BatchLedger
+from judge.types.record import fingerprint
+from judge.types.request import Reply, Request
+from judge.types.trajectory import Trajectory, Usage
+from judge.types.verdict import Verdict
+
+
+class ProviderBatchEngine:
+    """Hands requests in, waits for the outcomes, and makes verdicts of them; `detach`ed, it does not wait."""
+
+    async def run(
+        self,
+        job: BatchJob,
+        trajectories: Iterable[Trajectory],
+        *,
+        control: Control,
+        done: Callable[[Verdict], None],
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        """As `BatchEngine.run`. `trajectories` is gone over more than once."""
+        if isinstance(job.connection, OpenJury) or not isinstance(job.judge, str):
+            raise UsageError(
+                f"{job.connection.name} is a jury, and batches are handed in for one judge.",
+                hint="Give each judge a run of its own, or use --engine local.",
+            )
+        api = open_batches(job.judge, job.settings)
+        try:
+            with BatchLedger(job.folder) as ledger:
+                save_call(job)
+                await _Session(job, api, ledger, job.connection, control, done, progress).run(trajectories)
+        finally:
+            await api.aclose()
+
+
+class _Session:
+    def __init__(
+        self,
+        job: BatchJob,
+        api: BatchApi,
+        ledger: BatchLedger,
+        connection: Connection,
+        control: Control,
+        done: Callable[[Verdict], None],
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self._job = job
+        self._ledger = ledger
+        self._control = control
+        self._done = done
+        self._progress = progress
+        self._judged = 0
+        self._purse = BatchPurse(job.setup.max_usd, ledger=ledger_of(job.settings))
+        chunks = ledger.chunks.values()
+        paid = sum((chunk.usd or 0.0) if chunk.paid is None else chunk.paid for chunk in chunks if chunk.ended)
+        self._purse.paid(max(paid, job.spent))
+        for chunk in ledger.under_way():
+            self._purse.carry(chunk.number, chunk.usd or 0.0)
+        self._connection = BatchedConnection(connection, job)
+        self._desk = BatchDesk(api, ledger, self._purse, self._connection, job.settings, notice=job.notice)
+        self._connection.desk = self._desk
+        self._setup = replace(job.setup, max_usd=None, max_usd_per_day=None)  # the purse holds these caps
+
+    async def run(self, trajectories: Iterable[Trajectory]) -> None:
+        desk, control, ledger = self._desk, self._control, self._ledger
+        await desk.look()
+        while True:
+            await self._pass(trajectories)
+            if control.ending():
+                desk.drop()
+            else:
+                await desk.hand_in()
+            if not ledger.under_way():
+                if desk.short is not None and not control.ending():
+                    raise self._purse.reached(desk.short)
+                return
+            if self._job.detach:
+                control.drain("detached")
+            await desk.wait(control)
+            if control.ending():
+                self._tell()
+                return
+
+    async def _pass(self, trajectories: Iterable[Trajectory]) -> None:
+        self._desk.short = None
+        before = self._judged
+        run = Run(
+            BatchJudging(self._setup, self._connection),
+            trajectories,
+            reference=self._job.references,
+            concurrency=self._job.settings.concurrency,
+            total=self._job.pending - before,
+            progress=self._progress and self._shown(before),
+            done=self._keep,
+            control=self._control,
+        )
+        try:
+            async for _ in run.batches():
+                pass  # each verdict went to `_keep`
+        except BaseException:
+            self._desk.drop()
+            raise
+
+    def _keep(self, verdict: Verdict) -> None:
+        self._done(verdict)
+        self._judged += 1
+        self._ledger.used_up(self._connection.asked.pop(verdict.trajectory_id, ()))
+
+    def _shown(self, before: int) -> Callable[[Progress], None]:
+        def show(progress: Progress) -> None:
+            if self._progress is not None:
+                self._progress(replace(progress, done=before + progress.done, total=self._job.pending))
+
+        return show
+
+    def _tell(self) -> None:
+        open_ = self._ledger.under_way()
+        requests = sum(len(chunk.names) for chunk in open_)
+        folder = self._job.folder
+        self._job.notice(
+            f"{requests:,} requests are in {len(open_):,} batches at the provider and go on there. "
+            f"`judge batch attach {folder}` waits for them and finishes the run; "
+            f"`judge batch cancel {folder}` ends them."
+        )
+
+
+class BatchedConnection:
+    """An engine's connection whose calls are answered by outcomes of batches.
+
+    Attributes:
+        desk: Set before the first call.
+        asked: Names of the requests that each trajectory under way has used, by its id.
+    """
+
+    desk: BatchDesk
+
+    def __init__(self, inner: Connection, job: BatchJob) -> None:
+        self._inner = inner
+        self._price = batch_price_of(inner.name, job.settings)
+        self._shared = job.setup.shared
+        self._owners: dict[str, str] = {}
+        self.asked: dict[str, list[str]] = {}
+        self.name = inner.name
+        self.provider = inner.provider
+        self.model = inner.model
+        self.host = inner.host
+        self.offline = inner.offline
+        self.context_tokens = inner.context_tokens
+
+    def count_tokens(self, text: str) -> int:
+        """As the inner connection's."""
+        return self._inner.count_tokens(text)
+
+    def payload(self, request: Request) -> dict[str, Any]:
+        """As the inner connection's."""
+        return self._inner.payload(request)
+
+    def name_of(self, request: Request) -> str:
+        """What a request is called in every session: its content, sample and try; where nothing is shared, its item."""
+        seen = {
+            "payload": self.payload(request),
+            "versions": request.versions,
+            "trajectory": None if self._shared else request.subject.trajectory_id,
+        }
+        return f"{fingerprint(seen)[:32]}-{request.sample}-{request.attempt}"
+
+    def hit(self, request: Request) -> Reply | None:
+        """As the inner connection's, but for requests of this run: their outcome, which says what they cost, counts."""
+        name = self.name_of(request)
+        if self.desk.knows(name) and self._is_owner(name, request):
+            return None
+        return self._inner.hit(request)
+
+    def keep(self, request: Request, reply: Reply) -> None:
+        """As the inner connection's."""
+        self._inner.keep(request, reply)
+
+    async def complete(self, request: Request) -> Reply:
+        """The outcome of the request, once it is here.
+
+        Raises:
+            Waiting: It is not.
+            ProviderError: It failed, as often as it may.
+        """
+        name = self.name_of(request)
+        if not self._is_owner(name, request):
+            kept = self._inner.hit(request)
+            if kept is not None:  # an equal request of another trajectory paid for it
+                usage = (kept.usage or Usage()).model_copy(update={"cost_usd": 0.0})
+                return kept.model_copy(update={"usage": usage})
+        self.asked.setdefault(request.subject.trajectory_id, []).append(name)
+        return await self.desk.ask(name, request)
+
+    def _is_owner(self, name: str, request: Request) -> bool:
+        return self._owners.setdefault(name, request.subject.trajectory_id) == request.subject.trajectory_id
+
+    def price(self, usage: Usage) -> float | None:
+        """US dollars in a batch."""
+        return self._price.cost(usage) if self._price else None
+
+    async def aclose(self) -> None:
+        """Nothing: the inner connection is its owner's."""
+
+
+class BatchJudging(Judging):
+    """Judges from outcomes. A trajectory begins only when all of its samples fit under the caps."""
+
+    connection: BatchedConnection
+
+    def __init__(self, setup: Setup, connection: BatchedConnection) -> None:
+        super().__init__(setup, connection)
+
+    async def finish(self, case: Case) -> Verdict:
+        """The verdict, where every outcome that it takes is here.
+
+        Raises:
+            Waiting: One is not here, or there is no money for the trajectory at present.
+            TerminalError: The run has to stop.
+        """
+        connection = self.connection
+        request = numbered(case.prompt.request, 0)
+        desk = connection.desk
+        if not desk.knows(connection.name_of(request)) and not desk.fits(request, self.setup.draws[1]):
+            raise Waiting
+        try:
+            return await super().finish(case)
+        except BaseException:
+            connection.asked.pop(case.trajectory.id, None)
+            raise
