@@ -28,6 +28,7 @@ from judge.cli import (
     doctor,
     metrics,
     models,
+    pairwise,
     plan,
     policies,
     probe,
@@ -77,6 +78,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("probe")(probe.probe)
 app.command("plan")(plan.plan)
 app.command("compare")(compare.compare)
+app.command("pairwise")(pairwise.pairwise)
 app.command("run")(suite_run.run)
 app.command("diff")(diff.diff)
 app.command("replay")(replay.replay)

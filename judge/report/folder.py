@@ -26,12 +26,14 @@ def write_calibration(
     return _written(texts, folder)
 
 
-def write_comparison(page: str, document: Mapping[str, Any], text: str, folder: Path) -> tuple[Path, ...]:
-    """Writes compare.html, .json and .txt, each whole or not at all, and says which."""
+def write_comparison(
+    page: str, document: Mapping[str, Any], text: str, folder: Path, *, name: str = "compare"
+) -> tuple[Path, ...]:
+    """Writes NAME.html, .json and .txt, each whole or not at all, and says which."""
     texts = {
-        "compare.html": page,
-        "compare.json": json.dumps(document, ensure_ascii=False, indent=2) + "\n",
-        "compare.txt": text + "\n",
+        f"{name}.html": page,
+        f"{name}.json": json.dumps(document, ensure_ascii=False, indent=2) + "\n",
+        f"{name}.txt": text + "\n",
     }
     return _written(texts, folder)
 
