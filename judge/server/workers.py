@@ -168,7 +168,7 @@ class Workers:
         )
         result = {"decision": found.certificate.decision, **found.to_json()}
         page = calibration_page(found.report, found.certificate)
-        service.jobs.change(job.id, "done", result=result, page=page)
+        service.jobs.change(job.id, "done", result=result, page=page, progress=told.last)
 
     def _compare(self, job: Job) -> None:
         service, asked = self._service, job.request
@@ -181,16 +181,17 @@ class Workers:
             progress=told.judged,
         )
         page = comparison_page(found.comparison, found.juries)
-        service.jobs.change(job.id, "done", result=found.comparison.to_json(), page=page)
+        service.jobs.change(job.id, "done", result=found.comparison.to_json(), page=page, progress=told.last)
 
 
 class _Told:
-    """Writes a job's progress down, not more often than `EVERY_S`."""
+    """Writes a job's progress down, not more often than `EVERY_S`; `last` is the newest, written or not."""
 
     def __init__(self, service: Service, id: str) -> None:
         self._service = service
         self._id = id
         self._at = 0.0
+        self.last: dict[str, Any] = {}
 
     def progress(self, now: Progress) -> None:
         self._write({
@@ -202,6 +203,7 @@ class _Told:
         self._write({"done": done})
 
     def _write(self, progress: dict[str, Any]) -> None:
+        self.last = progress
         if time.monotonic() - self._at >= EVERY_S:
             self._at = time.monotonic()
             self._service.jobs.change(self._id, progress=progress)

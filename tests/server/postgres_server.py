@@ -7,6 +7,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,23 +25,21 @@ def postgres_tools() -> Path | None:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_server() -> Iterator[str]:
     """URL of a PostgreSQL server of our own on loopback; without its programs the test is skipped."""
     pytest.importorskip("psycopg", reason="the PostgreSQL driver is not installed")
     tools = postgres_tools()
     if tools is None:
         pytest.skip("no PostgreSQL server is installed here")
     as_user: dict[str, Any] = {}
-    folder = tmp_path_factory.mktemp("postgres")
+    # Not beneath the folder of the tests, which only its owner may enter.
+    folder = Path(tempfile.mkdtemp(prefix="judge-postgres-"))
     if os.geteuid() == 0:  # PostgreSQL does not run as root
         try:
             user = pwd.getpwnam("postgres")
         except KeyError:
             pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
         as_user = {"user": user.pw_uid, "group": user.pw_gid}
-        for path in (folder, *folder.parents[:3]):
-            if path.stat().st_uid == 0 and path != Path("/tmp"):
-                path.chmod(path.stat().st_mode | 0o711)
         os.chown(folder, user.pw_uid, user.pw_gid)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -56,3 +55,4 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     subprocess.run(
         [tools / "pg_ctl", "-D", data, "-m", "immediate", "stop"], capture_output=True, cwd=folder, **as_user
     )
+    shutil.rmtree(folder, ignore_errors=True)
