@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -273,7 +273,7 @@ class _Crew:
         if isinstance(opened, SentError):
             self._stop(opened.error())
             return None
-        self._check(opened)
+        check_same(self._job.setup.fingerprints, opened)
         self._ever_opened = True
         LOG.info("worker begins", extra={"facts": {"worker": name, "pid": opened.pid, "host": opened.host}})
         return _Hired(name, handle, opened)
@@ -281,19 +281,6 @@ class _Crew:
     async def _open(self, handle: Any) -> Opened | SentError:
         opened: Opened | SentError = await handle.open.remote()
         return opened
-
-    def _check(self, opened: Opened) -> None:
-        """A worker that would judge by something else is not let in: numbers of two versions are not mixed."""
-        mine, theirs = self._job.setup.fingerprints, opened.fingerprints
-        changed = [name for name in mine if theirs.get(name) != mine[name]]
-        here, there = versions().get("trajudge"), opened.versions.get("trajudge")
-        if here != there:
-            changed.append(f"trajudge {there} there, {here} here")
-        if changed:
-            raise FingerprintMismatch(
-                f"The worker on {opened.host!r} would judge by another {', '.join(changed)}.",
-                hint="Install the same version of trajudge, with the same files, on every machine of the cluster.",
-            )
 
     def _assignment(self, name: str) -> Assignment:
         job = self._job
@@ -380,6 +367,23 @@ class _Crew:
 
         with contextlib.suppress(RayError):
             await handle.close.remote()
+
+
+def check_same(mine: Mapping[str, str], opened: Opened) -> None:
+    """A worker that would judge by something else is not let in: numbers of two versions are not mixed.
+
+    Raises:
+        FingerprintMismatch: The worker's rubric, judge, policy or version of this package is another.
+    """
+    changed = [name for name in mine if opened.fingerprints.get(name) != mine[name]]
+    here, there = versions().get("trajudge"), opened.versions.get("trajudge")
+    if here != there:
+        changed.append(f"version of trajudge ({there} there, {here} here)")
+    if changed:
+        raise FingerprintMismatch(
+            f"The worker on {opened.host!r} would judge by another {', '.join(changed)}.",
+            hint="Install the same version of trajudge, with the same files, on every machine of the cluster.",
+        )
 
 
 def crew_size(job: BatchJob, cpus: int) -> int:
