@@ -38,7 +38,13 @@ POLICY = " ".join(
     f"Clause {number}: goods of class {number} come back within {10 + number} days, unused and with their receipt."
     for number in range(1, 15)
 )
-OTHERS = {"metrics": "metrics.py", "read JSON Lines": "read_jsonl.py", "policy": "policy.py", "report": "report.py"}
+OTHERS = {
+    "metrics": "metrics.py",
+    "read JSON Lines": "read_jsonl.py",
+    "policy": "policy.py",
+    "report": "report.py",
+    "samples of one prompt": "samples.py",
+}
 
 
 @dataclass(frozen=True)
