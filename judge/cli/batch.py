@@ -1,4 +1,4 @@
-"""`judge batch`: judge many trajectories into a run folder."""
+"""`judge batch`: judge many trajectories into a run folder; come back to one whose batches are at a provider."""
 
 from __future__ import annotations
 
@@ -6,21 +6,55 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from judge.cli import options
 from judge.cli.output import emit, note, say
 
 if TYPE_CHECKING:
+    from judge.engine.batch import BatchOutcome
     from judge.engine.run import Progress
 
 TERMINAL_EVERY_S = 0.2
 PLAIN_EVERY_S = 10.0
 INTERRUPTED = 130
+ITSELF = "batch"
+"""Name of the command that the group stands for."""
+
+Folder = Annotated[str, typer.Argument(help="Folder of a run with --engine provider-batch.", metavar="DIR")]
+Deadline = Annotated[
+    float | None, typer.Option("--deadline", min=0.0, help="Seconds after which nothing new begins (exit 5).")
+]
+MaxUsd = Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")]
+Detach = Annotated[
+    bool,
+    typer.Option("--detach", help="With --engine provider-batch: hand the batches in and leave; `attach` comes back."),
+]
+Log = Annotated[str | None, typer.Option("--log", help="Append what happens as JSON Lines to this file; - is stderr.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
+class _WithDefault(TyperGroup):
+    """A group that is a command itself: `judge batch attach DIR` is one of its commands, `judge batch IN...` is it."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """The context of the group where a command of it is named, else that of the command it stands for."""
+        if args and args[0] in self.commands and args[0] != ITSELF:
+            return super().make_context(info_name, args, parent, **extra)
+        return self.commands[ITSELF].make_context(info_name, args, parent, **extra)
+
+
+app = typer.Typer(cls=_WithDefault, help="Judge many trajectories into a folder, and come back to it.")
+
+
+@app.command(
+    ITSELF,
+    epilog="With --engine provider-batch: `judge batch attach DIR` comes back to a run, `judge batch cancel DIR` ends "
+    "its batches. Each has a --help of its own.",
+)
 def batch(
     traces: Annotated[
         list[str], typer.Argument(help="Trace files of any format; they are read twice.", metavar="IN...")
@@ -35,8 +69,14 @@ def batch(
         bool, typer.Option("--new-input", help="With --resume: take inputs that changed; what is new is judged.")
     ] = False,
     engine: Annotated[
-        str, typer.Option("--engine", help="What carries the batch out: local is this process, ray a cluster.")
+        str,
+        typer.Option(
+            "--engine",
+            help="What carries the batch out: local is this process, ray a cluster, provider-batch the batch API of "
+            "OpenAI or Anthropic (half the price, within a day).",
+        ),
     ] = "local",
+    detach: Detach = False,
     address: Annotated[
         str | None,
         typer.Option("--address", help="With --engine ray: HOST:PORT of a Ray cluster, or auto; else one is started."),
@@ -55,7 +95,7 @@ def batch(
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", "-c", min=1, help="Trajectories under way at once.")
     ] = None,
-    max_usd: Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")] = None,
+    max_usd: MaxUsd = None,
     max_usd_per_item: Annotated[
         float | None, typer.Option("--max-usd-per-item", min=0.0, help="Spend cap of one trajectory.")
     ] = None,
@@ -68,10 +108,7 @@ def batch(
     count_earlier: Annotated[
         bool, typer.Option("--count-earlier", help="Count earlier sessions of this folder towards --max-usd.")
     ] = False,
-    deadline: Annotated[
-        float | None,
-        typer.Option("--deadline", min=0.0, help="Seconds after which nothing new begins (exit 5)."),
-    ] = None,
+    deadline: Deadline = None,
     min_coverage: Annotated[
         float | None, typer.Option("--min-coverage", min=0.0, max=1.0, help="Least share that must be scored (exit 1).")
     ] = None,
@@ -87,10 +124,8 @@ def batch(
     no_cache: options.NoCache = False,
     cache: options.Cache = None,
     cache_optional: options.CacheOptional = False,
-    log: Annotated[
-        str | None, typer.Option("--log", help="Append what happens as JSON Lines to this file; - is stderr.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    log: Log = None,
+    quiet: Quiet = False,
     format: options.Format = None,
     mapping: options.Mapping = None,
     limit: options.Limit = None,
@@ -100,11 +135,9 @@ def batch(
     from judge.cli import reading
     from judge.cli.interrupts import draining
     from judge.cli.logs import logging_to
-    from judge.cli.score import exit_code
     from judge.config import load_settings
     from judge.engine.batch import judge_batch
     from judge.engine.control import Control
-    from judge.report.runs import batch_text
 
     settings = load_settings(
         {
@@ -143,7 +176,63 @@ def batch(
             settings=settings,
             control=control,
             progress=progress,
+            detach=detach,
+            notice=note,
         )
+    _end(outcome, as_json)
+
+
+@app.command("attach")
+def attach(
+    run: Folder,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Wait for nothing: take what has come, hand in what follows, and leave.")
+    ] = False,
+    max_usd: MaxUsd = None,
+    deadline: Deadline = None,
+    log: Log = None,
+    quiet: Quiet = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Come back to a run whose batches are at a provider: wait for them, fetch what came, and finish the run."""
+    from judge.cli.interrupts import draining
+    from judge.cli.logs import logging_to
+    from judge.engine.attached import attach_batch
+    from judge.engine.control import Control
+
+    control = Control(deadline_s=deadline)
+    with logging_to(log), draining(control.drain), _progress(quiet) as progress:
+        outcome = attach_batch(
+            run, changes={"max_usd": max_usd}, control=control, progress=progress, detach=detach, notice=note
+        )
+    _end(outcome, as_json)
+
+
+@app.command("cancel")
+def cancel(run: Folder, as_json: options.AsJson = False) -> None:
+    """Ask the provider to end the batches of a run; what is done by then is billed, and `attach` fetches it."""
+    from judge.engine.attached import cancel_batches
+
+    done = cancel_batches(run)
+    if as_json:
+        emit(done.to_json())
+        return
+    told = {
+        "canceled": ", ".join(done.canceled),
+        "had ended": ", ".join(done.ended),
+        "never received": ", ".join(map(str, done.never_received)),
+        "not to be told yet, ask again": ", ".join(map(str, done.unclear)),
+    }
+    say("\n".join(f"{what}: {which}" for what, which in told.items() if which) or "Nothing is under way.")
+    if done.canceled or done.ended:
+        note(f"`judge batch attach {run}` fetches what was done and is billed.")
+
+
+def _end(outcome: BatchOutcome, as_json: bool) -> None:
+    """Prints a session's result and leaves with its exit status."""
+    from judge.cli.score import exit_code
+    from judge.report.runs import batch_text
+
     result = outcome.result
     if as_json:
         emit(result.to_json())
@@ -151,6 +240,8 @@ def batch(
         say(batch_text(result))
     if outcome.error is not None:
         raise outcome.error
+    if result.stopped == "detached":
+        return
     if result.stopped is not None:
         note(f"{result.pending:,} left; run again with --resume.")
         raise typer.Exit(INTERRUPTED if result.stopped == "interrupt" else 5)

@@ -26,6 +26,7 @@ from judge.cli import (
     demo,
     diff,
     doctor,
+    label,
     metrics,
     models,
     pairwise,
@@ -71,7 +72,7 @@ def _root(
 
 app.command("demo")(demo.demo)
 app.command("score")(score.score)
-app.command("batch")(batch.batch)
+app.add_typer(batch.app, name="batch")
 app.add_typer(runs.app, name="runs")
 app.command("metrics")(metrics.metrics)
 app.command("calibrate")(calibrate.calibrate)
@@ -85,6 +86,7 @@ app.command("replay")(replay.replay)
 app.command("check")(check.check)
 app.command("convert")(convert.convert)
 app.command("show")(show.show)
+app.command("label")(label.label)
 app.command("serve")(serve.serve)
 app.add_typer(rubrics.app, name="rubrics")
 app.add_typer(policies.app, name="policies")

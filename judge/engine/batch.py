@@ -23,10 +23,12 @@ from judge.engine.intake import as_reference
 from judge.engine.local import LocalEngine
 from judge.engine.loop import PRIVATE
 from judge.engine.observed import observed
+from judge.engine.provider_batch import ProviderBatchEngine
 from judge.engine.run import Progress, References
 from judge.engine.setup import Setup
 from judge.errors import JudgeError, UsageError
 from judge.importers import load
+from judge.store.batch_ledger import check_nothing_at_provider
 from judge.store.index import Spend
 from judge.store.manifest import InputFile, Manifest, input_file, read_manifest, versions
 from judge.store.run_folder import RunFolder
@@ -206,6 +208,8 @@ class _Session:
                 setup.standing.require()
             manifest = self._manifest(setup, resume=resume)
             with RunFolder.start(self._path, manifest, resume=resume, new_input=new_input) as folder:
+                if not isinstance(engine, ProviderBatchEngine):
+                    check_nothing_at_provider(self._path)
                 folder.scan(self._trajectories())
                 return await self._run(folder, engine, opened, setup, count_earlier=count_earlier, begun=begun)
 

@@ -21,7 +21,7 @@ from judge.engine.connection import Connection
 from judge.engine.control import Control
 from judge.engine.draw import most
 from judge.engine.judging import Stopped
-from judge.errors import RequestRefused, RetryableError, TerminalError
+from judge.errors import ProviderError, RequestRefused, RetryableError, TerminalError
 from judge.providers.batches import (
     NOT_TAKEN,
     BatchApi,
@@ -87,6 +87,7 @@ class BatchDesk:
         self._usd: float | None = 0.0
         self._made_without = self._refused
         self._told: set[int] = set()
+        self._turned_down: TerminalError | None = None
         for path in ledger.folder.glob("*.requests.jsonl"):
             if not any(path == ledger.requests_path(chunk.number) for chunk in ledger.under_way()):
                 path.unlink()  # a session was killed while it collected
@@ -196,6 +197,8 @@ class BatchDesk:
         self._names, self._bytes, self._usd = {}, 0, 0.0
 
     async def _hand_in(self) -> None:
+        if self._turned_down is not None:
+            raise self._turned_down.with_traceback(None)
         if not self._names:
             return
         number, usd = self._ledger.next_number(), self._usd
@@ -220,16 +223,14 @@ class BatchDesk:
             )
         except RetryableError as error:
             if error.status_code in NOT_TAKEN:
-                self._give_up(chunk, error.reason)
-                raise not_submitted(error) from None
+                raise self._give_up(chunk, error) from None
             LOG.warning("a batch may or may not have been taken", extra={"facts": _facts(chunk, error=error.reason)})
             self._notice(
                 f"It is not known whether the provider has batch {chunk.number} ({error.reason}); looking for it."
             )
             return
         except (RequestRefused, TerminalError) as error:
-            self._give_up(chunk, error.reason)
-            raise not_submitted(error) from None
+            raise self._give_up(chunk, error) from None
         self._taken(chunk, state)
 
     def _taken(self, chunk: Chunk, state: BatchState) -> None:
@@ -237,7 +238,12 @@ class BatchDesk:
         LOG.info("batch handed in", extra={"facts": _facts(chunk, id=state.id)})
         self._notice(f"Batch {chunk.number} is with the provider as {state.id}: {len(chunk.names):,} requests.")
 
-    def _give_up(self, chunk: Chunk, why: str) -> None:
+    def _give_up(self, chunk: Chunk, error: ProviderError) -> TerminalError:
+        self._forget(chunk, error.reason)
+        self._turned_down = not_submitted(error)
+        return self._turned_down
+
+    def _forget(self, chunk: Chunk, why: str) -> None:
         self._ledger.given_up(chunk, why)
         self._purse.settle(chunk.number, 0.0)
 
@@ -288,7 +294,7 @@ class BatchDesk:
                 self._ledger.again(chunk, at=self._now())
                 await self._submit(chunk)
             else:
-                self._give_up(chunk, "requests_gone")
+                self._forget(chunk, "requests_gone")
 
     async def _look_at(self, chunk: Chunk, id: str) -> None:
         try:

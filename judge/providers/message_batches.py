@@ -11,6 +11,7 @@ import re
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -120,6 +121,14 @@ class MessageBatches(AnthropicMessages):
                 f"{self.name}: the outcomes of {state.id} are no longer kept.",
                 provider=self.name,
                 reason="outcome_gone",
+            )
+        place = urlsplit(state.files[0]).netloc
+        if place and place != self.host:
+            raise TerminalError(
+                f"{self.name}: the outcomes are said to lie at {place!r}, and {self.host!r} alone is contacted.",
+                hint="Reach the API without the gateway in between for batches.",
+                provider=self.name,
+                reason="other_host",
             )
         client = await self._checked()
         try:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 STOPPED = {
     "interrupt": "interrupted; what was under way is finished and saved",
     "deadline": "the time given is over; what was under way is finished and saved",
+    "detached": "the rest is with the provider",
     "budget_reached": "the budget is reached",
     "terminal_error": "the judge takes no further calls",
 }
@@ -61,7 +62,8 @@ def batch_text(result: BatchResult) -> str:
         f"{result.pending:,} left, in {duration(result.seconds)}"
     )
     if result.stopped is not None:
-        lines.append(f"stopped: {STOPPED.get(result.stopped, result.stopped)}. Go on with --resume.")
+        on = "" if result.stopped == "detached" else " Go on with --resume."
+        lines.append(f"stopped: {STOPPED.get(result.stopped, result.stopped)}.{on}")
     lines.append(summary_text(result.summary))
     lines.append(spend_text(result.spend))
     if result.spend.calls:

@@ -133,6 +133,10 @@ class BatchLedger:
         """Batches whose outcomes are not here."""
         return [chunk for chunk in self.chunks.values() if chunk.ended is None]
 
+    def unused(self) -> int:
+        """How many requests are under way, or have an outcome that no verdict has used."""
+        return len(self._known)
+
     def is_open(self, name: str) -> bool:
         """Whether a request is in a batch that is under way."""
         known = self._known.get(name)
@@ -318,6 +322,24 @@ class BatchLedger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def check_nothing_at_provider(run_folder: Path) -> None:
+    """Refuses to judge a run in another way while batches of it are at a provider: they would be paid for twice.
+
+    Raises:
+        UsageError: With what there is, and what to do.
+    """
+    if not (run_folder / FOLDER / LEDGER).is_file():
+        return
+    with BatchLedger(run_folder) as ledger:
+        if ledger.unused():
+            raise UsageError(
+                f"{ledger.unused():,} requests of the run in {str(run_folder)!r} were handed to the provider in "
+                "batches, and no verdict has used them yet.",
+                hint=f"`judge batch attach {run_folder}` finishes them; to end them and pay for others, run "
+                f"`judge batch cancel {run_folder}` and then attach.",
+            )
 
 
 @contextlib.contextmanager
