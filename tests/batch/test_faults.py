@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from faults import Scenario, scenarios
 from faults_kill import killed_after_the_twelfth, rerun_after_a_kill
+from faults_ray import ray_worker_killed
+
+HERE = [scenario for scenario in scenarios() if scenario is not ray_worker_killed]
+"""All but the one that test_ray_engine.py makes happen, in the cluster that it has started."""
 
 
-@pytest.mark.parametrize(
-    "scenario", scenarios(), ids=lambda s: " ".join(getattr(s, "args", (getattr(s, "__name__", ""),)))
-)
+@pytest.mark.parametrize("scenario", HERE, ids=lambda s: " ".join(getattr(s, "args", (getattr(s, "__name__", ""),))))
 def test_a_batch_survives(scenario: Scenario, tmp_path: Path) -> None:
     fault = scenario(tmp_path)
     assert fault.held, f"{fault.what}: {fault.counts}"
@@ -32,3 +34,4 @@ def test_g_d38_a_kill_loses_no_verdict(case: Callable[[str], dict[str, Any]], tm
 def test_every_fault_of_the_table_is_told_by_name() -> None:
     assert len(scenarios()) >= 18
     assert killed_after_the_twelfth in scenarios()
+    assert ray_worker_killed in scenarios()
