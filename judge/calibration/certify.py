@@ -131,8 +131,8 @@ def _ed25519() -> Any:
 
 
 def is_alias(spec: JudgeSpec) -> bool:
-    """Whether a model name may serve another model tomorrow: it ends in "latest"."""
-    return spec.model.casefold().endswith("latest")
+    """Whether a model name, of a jury any, may serve another model tomorrow: it ends in "latest"."""
+    return any(one.model.casefold().endswith("latest") for one in (spec, *(spec.members or ())))
 
 
 def differences(scope: Scope, spec: JudgeSpec, rubric: Rubric) -> tuple[str, ...]:

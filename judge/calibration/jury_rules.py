@@ -38,11 +38,11 @@ class JuryVote(Record):
 
 def next_seat(jury: Jury, given: Given) -> str | None:
     """The judge to call next on a run, given the votes so far; None when the jury may vote."""
-    occupied = _seats(jury, given)
-    for place, name in enumerate(occupied):
+    seats = occupied(jury, given)
+    for place, name in enumerate(seats):
         if name in given:
             continue
-        if _needed(jury, place, [given[seat] for seat in occupied[:place]]):
+        if _needed(jury, place, [given[seat] for seat in seats[:place]]):
             return name
         return None
     return None
@@ -65,7 +65,7 @@ def jury_vote(jury: Jury, given: Given, *, binary: bool, weights: Mapping[str, f
     """
     if not binary and (why := needs_binary(jury)):
         raise StatisticsError(f"Jury {jury.name!r}: {why}.")
-    called = tuple(name for name in _seats(jury, given) if name in given)
+    called = tuple(name for name in occupied(jury, given) if name in given)
     votes = {name: value for name in called if (value := given[name]) is not None}
     split = len(set(votes.values())) > 1
     made: dict[str, object] = {"called": called, "split": split, "tie": False, "failure": None, "value": None}
@@ -93,10 +93,10 @@ def needs_binary(jury: Jury) -> str | None:
     return None
 
 
-def _seats(jury: Jury, given: Given) -> list[str]:
+def occupied(jury: Jury, given: Given) -> list[str]:
     """Who sits on each seat by now: the member, or the reserve that took the place of one without a score."""
     reserves = iter(jury.reserves)
-    occupied = []
+    seats = []
     for member in jury.members:
         name = member
         while name in given and given[name] is None:
@@ -104,8 +104,8 @@ def _seats(jury: Jury, given: Given) -> list[str]:
             if reserve is None:
                 break
             name = reserve
-        occupied.append(name)
-    return occupied
+        seats.append(name)
+    return seats
 
 
 def _needed(jury: Jury, place: int, before: Sequence[float | None]) -> bool:

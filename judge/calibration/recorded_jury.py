@@ -20,10 +20,16 @@ from judge.types.jury import Jury
 
 @dataclass(frozen=True)
 class Seated:
-    """A jury's verdicts as those of one judge, and the share of runs on which each judge was called."""
+    """A jury's verdicts as those of one judge.
+
+    Attributes:
+        calls: Judge to the share of runs on which it was called.
+        given: The votes cast on each run of `data`, in its order.
+    """
 
     data: Dataset
     calls: Mapping[str, float]
+    given: tuple[Mapping[str, float | None], ...]
 
 
 def seat(jury: Jury, data: Mapping[str, Dataset], dev: Mapping[str, Dataset] | None = None) -> Seated:
@@ -47,15 +53,17 @@ def seat(jury: Jury, data: Mapping[str, Dataset], dev: Mapping[str, Dataset] | N
     if jury.rule in ("dawid_skene", "stacked"):
         values, failures = _learnt(jury, first, said, dev or {})
         calls = Counter({name: len(values) for name in jury.members})
+        cast = [{name: said[name][i] for name in jury.members} for i in range(len(values))]
     else:
         weights = _weights(jury, dev or {}) if jury.rule == "weighted" else None
-        values, failures, calls = [], [], Counter()
+        values, failures, calls, cast = [], [], Counter(), []
         for i in range(len(first.items)):
             given: dict[str, float | None] = {}
             while (name := next_seat(jury, given)) is not None:
                 given[name] = said[name][i]
             vote = jury_vote(jury, given, binary=first.domain == (0.0, 1.0), weights=weights)
             calls.update(given.keys())
+            cast.append(given)
             values.append(vote.value)
             failures.append(vote.failure or ("tie" if vote.tie else None))
     made = replace(
@@ -67,7 +75,7 @@ def seat(jury: Jury, data: Mapping[str, Dataset], dev: Mapping[str, Dataset] | N
         scores=(),
         score_scale=None,
     )
-    return Seated(data=made, calls={name: n / len(values) for name, n in calls.items()})
+    return Seated(data=made, calls={name: n / len(values) for name, n in calls.items()}, given=tuple(cast))
 
 
 def member_weights(data: Mapping[str, Dataset]) -> dict[str, float]:

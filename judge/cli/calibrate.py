@@ -153,17 +153,15 @@ def _probe_report(path: str | None) -> Any:
 
 
 def _answer(found: Calibration, out: str | None, as_json: bool) -> None:
-    from judge.report.calibration import calibration_text
+    from judge.report.folder import whole_text, write_calibration
 
     if out is not None:
-        from judge.report.folder import write_calibration
-
-        for path in write_calibration(found.report, found.certificate, Path(out), found.label_next):
+        for path in write_calibration(found.report, found.certificate, Path(out), found.label_next, found.jury):
             note(f"wrote {path}")
     if as_json:
         emit(found.to_json())
     else:
-        say(calibration_text(found.report, found.certificate, found.label_next))
+        say(whole_text(found.report, found.certificate, found.label_next, found.jury))
     code = EXIT[found.certificate.decision]
     if code and found.certificate.profile != "advisory":
         raise typer.Exit(code)

@@ -17,6 +17,7 @@ from judge.config import Settings
 from judge.engine.bench import make_bench
 from judge.engine.certifying import Calibration, Judged, Terms, finish, panel_of
 from judge.engine.facade import open_judge, rubric_of, score_many, settings_of
+from judge.engine.jury_report import heard
 from judge.engine.loop import PRIVATE
 from judge.errors import LabelError, UsageError
 from judge.metrics import measure
@@ -231,6 +232,7 @@ def judge_set(
         beside=_beside(chosen, runs, verdicts, asked),
         panel=panel_of(used, settings.samples, settings.stop) if spec.jury is None else None,
         work=_work(verdicts),
+        heard=heard(verdicts, wanted) if spec.jury is not None else None,
     )
 
 

@@ -19,9 +19,11 @@ from judge.calibration.dataset import Dataset, Panel, cut_at, join, levels
 from judge.calibration.evidence import measured_claims, more_labels
 from judge.calibration.examine import Beside, examine
 from judge.calibration.findings import CalibrationReport
+from judge.calibration.jury_errors import JuryErrors
 from judge.calibration.observations import Observation, Scales
 from judge.calibration.pass_mark import Costs
 from judge.calibration.probes.report import probe_claims
+from judge.engine.jury_report import Heard, live_jury_report
 from judge.errors import FingerprintMismatch, StatisticsError
 from judge.store.certificates import count_use, save_certificate
 from judge.types.calibration_set import Population, Profile, RequiredClaim, SamplingDesign
@@ -49,6 +51,7 @@ class Calibration(Record):
     Attributes:
         label_next: Runs whose label would shrink the intervals most, first the most wanted.
         verdicts: What the judge said of each run that was compared; None where it has no score.
+        jury: How the members err together and what each brings; None for a single judge.
     """
 
     omit_none: ClassVar[bool] = False
@@ -57,6 +60,7 @@ class Calibration(Record):
     certificate: Certificate
     label_next: tuple[str, ...] = ()
     verdicts: dict[str, float | None] = {}
+    jury: JuryErrors | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,11 @@ class Terms:
 
 @dataclass(frozen=True)
 class Judged:
-    """A judge's work on the labelled runs, however it came about."""
+    """A judge's work on the labelled runs, however it came about.
+
+    Attributes:
+        heard: Of a live jury, what each of its judges said; else None.
+    """
 
     spec: JudgeSpec
     rubric: str
@@ -100,6 +108,7 @@ class Judged:
     left_out: Mapping[str, int] = field(default_factory=dict)
     panel: Panel | None = None
     work: Work = field(default_factory=Work)
+    heard: Heard | None = None
 
 
 def finish(
@@ -168,7 +177,14 @@ def finish(
         certificate=certificate,
         label_next=_label_next(judged, labels, criterion),
         verdicts=dict(zip(data.items, data.verdicts, strict=True)),
+        jury=_jury(judged, data, mark),
     )
+
+
+def _jury(judged: Judged, data: Dataset, mark: float | None) -> JuryErrors | None:
+    if judged.spec.jury is None or judged.heard is None:
+        return None
+    return live_jury_report(judged.spec.jury, data, judged.heard, mark=mark, rng=np.random.default_rng(SEED))
 
 
 def _certify(

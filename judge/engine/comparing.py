@@ -12,7 +12,7 @@ import numpy as np
 from judge.calibration.comparison import compare
 from judge.calibration.dataset import Dataset, cut_at, join, sources
 from judge.calibration.fields import FieldMap
-from judge.calibration.jury_errors import JuryErrors, jury_errors
+from judge.calibration.jury_errors import JuryErrors
 from judge.calibration.observations import Observation, Scales, observe, read_rows
 from judge.calibration.recorded_jury import Seated, seat
 from judge.calibration.sets import load_set
@@ -22,6 +22,7 @@ from judge.config import Settings
 from judge.engine.calibrating import judge_set, set_criterion, set_labels
 from judge.engine.certifying import SEED, voter
 from judge.engine.facade import rubric_of
+from judge.engine.jury_report import Heard, live_jury_report, recorded_jury_report
 from judge.errors import LabelError, TooFewLabels, UsageError
 from judge.registry import unknown
 from judge.types.calibration_set import CalibrationSet
@@ -95,6 +96,7 @@ def compare_set(
         chosen.labels, asked, asked.rubric_version or rubric_of(asked.rubric, settings).version, chosen.clusters()
     )
     datasets: list[Dataset] = []
+    juries: dict[str, tuple[Jury, Dataset, Heard]] = {}
     reasons: dict[str, Mapping[str, str]] = {}
     work: dict[str, Work] = {}
     agents: dict[str, str] = {}
@@ -119,10 +121,25 @@ def compare_set(
                 data = cut_at(data, asked.pass_mark, own)
             shown = judged.spec.name if len(used) == 1 else f"{judged.spec.name}, {title}"
             datasets.append(replace(data, judge=shown))
+            if judged.spec.jury is not None and judged.heard is not None:
+                juries[shown] = (judged.spec.jury, datasets[-1], judged.heard)
             reasons[shown] = judged.beside.reasons
             work[shown] = judged.work
             agents.update(judged.beside.agents)
-    return _compared(datasets, chosen.name, reasons=reasons, work=work, agents=agents)
+    beside = {data.judge: data for data in datasets} if len(used) == 1 else {}
+    return _compared(
+        datasets,
+        chosen.name,
+        reasons=reasons,
+        work=work,
+        agents=agents,
+        juries={
+            name: live_jury_report(
+                jury, data, said, mark=asked.pass_mark, beside=beside, rng=np.random.default_rng(SEED)
+            )
+            for name, (jury, data, said) in juries.items()
+        },
+    )
 
 
 def only_split(chosen: CalibrationSet, split: Split) -> CalibrationSet:
@@ -220,7 +237,6 @@ def compare_files(
             raise unknown("judge in the files", name, known)
     data = {name: joined(name, test) for name in everyone}
     dev = {name: joined(name, "dev") for name in everyone} if test and "dev" in splits and juries else {}
-    shared = shared_runs(list(data.values()))
     seated = [seat(jury, data, dev) for jury in juries]
     reasons: dict[str, dict[str, str]] = {name: {} for name in everyone}
     for observation in said:
@@ -233,7 +249,10 @@ def compare_files(
         reasons=reasons,
         work={**(work or {}), **{jury.data.judge: _jury_work(jury, work or {}) for jury in seated}},
         agents=agents,
-        juries={jury.name: _errors(jury, shared) for jury in juries if len(jury.members) > 1},
+        juries={
+            jury.name: recorded_jury_report(jury, own, data, dev, rng=np.random.default_rng(SEED))
+            for jury, own in zip(juries, seated, strict=True)
+        },
     )
 
 
@@ -259,12 +278,6 @@ def _jury_work(jury: Seated, work: Mapping[str, Work]) -> Work:
             return Work()
         usd += own * share
     return Work(usd=usd)
-
-
-def _errors(jury: Jury, runs: SharedRuns) -> JuryErrors:
-    rng = np.random.default_rng(SEED)
-    rows = compare(runs, label_set="", rng=rng).judges if len(runs.judges) > 1 else ()
-    return jury_errors(runs, jury.members, kappas={row.judge: row.kappa.lower for row in rows})
 
 
 def _compared(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from judge.calibration.jury_errors import JuryErrors
 from judge.report.calibration import decimals, statistic_text
+from judge.report.jury import causes, jury_lines
 from judge.report.numbers import number, usd
 from judge.types.comparison import Comparison, JudgePair, JudgeRow, Switch
 from judge.types.estimate import Statistic
@@ -96,26 +97,6 @@ def rubric_work_text(found: RubricWork) -> str:
     return "\n".join(lines)
 
 
-def jury_lines(name: str, errors: JuryErrors) -> list[str]:
-    """What a jury's members share, in plain words."""
-    lines = [f"{name}: {', '.join(errors.members)}"]
-    if errors.effective_votes is None or errors.mean_phi is None:
-        lines.append("  How errors go together is unknown: a member is always or never wrong.")
-    else:
-        lines.append(
-            f"  Errors correlate by {decimals(errors.mean_phi)} on average: {len(errors.members)} members amount to "
-            f"{errors.effective_votes:.1f} independent votes."
-        )
-    lines.append(f"  All members are wrong together on {errors.all_wrong:.1%} of the runs; no rule can save those.")
-    sure, split = (
-        "unknown" if value is None else f"{value:.0%}" for value in (errors.right_if_unanimous, errors.right_if_split)
-    )
-    lines.append(
-        f"  Unanimous on {errors.unanimous:.0%} of runs, right on {sure} of these; right on {split} of the others."
-    )
-    return lines + [f"  Warning: {warning}" for warning in errors.warnings]
-
-
 ROW_HEADER = [
     "judge", "right", "kappa", "good passed", "bad caught", "rank", "scored", "wobble", "s", "tokens", "price",
 ]  # fmt: skip
@@ -162,11 +143,6 @@ def pairs_by_interest(found: Comparison) -> list[JudgePair]:
     """Pairs with the best judge first, then the others, each by p."""
     first = found.judges[0].judge
     return sorted(found.pairs, key=lambda pair: (first not in (pair.a, pair.b), pair.p_adjusted, pair.p))
-
-
-def causes(counts: Mapping[str, int]) -> str:
-    """`3 × tie, 1 × failed: no value`."""
-    return ", ".join(f"{n} × {why}" for why, n in counts.items())
 
 
 def _with_interval(statistic: Statistic) -> str:

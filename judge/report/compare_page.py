@@ -13,12 +13,11 @@ from judge.report.calibration import statistic_text
 from judge.report.compare import (
     PAIR_HEADER,
     ROW_HEADER,
-    causes,
-    jury_lines,
     pair_cells,
     pairs_by_interest,
     row_cells,
 )
+from judge.report.jury import causes, jury_lines
 from judge.report.numbers import number
 from judge.types.comparison import Comparison, Switch
 

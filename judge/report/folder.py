@@ -8,22 +8,37 @@ from pathlib import Path
 from typing import Any
 
 from judge.calibration.findings import CalibrationReport
+from judge.calibration.jury_errors import JuryErrors
 from judge.report.calibration import calibration_text
+from judge.report.jury import jury_lines
 from judge.report.page import calibration_page
 from judge.types.certificate import Certificate
 
 
 def write_calibration(
-    report: CalibrationReport, certificate: Certificate, folder: Path, label_next: Sequence[str] = ()
+    report: CalibrationReport,
+    certificate: Certificate,
+    folder: Path,
+    label_next: Sequence[str] = (),
+    jury: JuryErrors | None = None,
 ) -> tuple[Path, ...]:
     """Writes the files, each whole or not at all, and says which."""
+    seats = {} if jury is None else {"jury": jury.to_json()}
     texts = {
-        "report.html": calibration_page(report, certificate),
-        "report.json": json.dumps(report.to_json(), ensure_ascii=False, indent=2) + "\n",
-        "report.txt": calibration_text(report, certificate, label_next) + "\n",
+        "report.html": calibration_page(report, certificate, jury),
+        "report.json": json.dumps({**report.to_json(), **seats}, ensure_ascii=False, indent=2) + "\n",
+        "report.txt": whole_text(report, certificate, label_next, jury) + "\n",
         "certificate.json": json.dumps(certificate.to_json(), ensure_ascii=False, indent=2) + "\n",
     }
     return _written(texts, folder)
+
+
+def whole_text(
+    report: CalibrationReport, certificate: Certificate, label_next: Sequence[str], jury: JuryErrors | None
+) -> str:
+    """A calibration as text, with the judges of a jury one by one."""
+    text = calibration_text(report, certificate, label_next)
+    return text if jury is None else "\n".join([text, "", *jury_lines(report.judge, jury)])
 
 
 def write_comparison(

@@ -7,15 +7,17 @@ from markupsafe import Markup
 
 from judge.calibration.claims import COUNTS, more_labels_text
 from judge.calibration.findings import CalibrationReport, CountTable
+from judge.calibration.jury_errors import JuryErrors
 from judge.report import plots
 from judge.report.calibration import DECISION_WORDS, decimals, statistic_text
+from judge.report.jury import jury_lines
 from judge.report.numbers import number
 from judge.types.certificate import Certificate
 from judge.types.estimate import Statistic
 
 
-def calibration_page(report: CalibrationReport, certificate: Certificate | None) -> str:
-    """The whole report as HTML. Every text from a trace or a judge is escaped."""
+def calibration_page(report: CalibrationReport, certificate: Certificate | None, jury: JuryErrors | None = None) -> str:
+    """The whole report as HTML, with the judges of a jury. Every text from a trace or a judge is escaped."""
     environment = Environment(
         loader=PackageLoader("judge.report"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -29,6 +31,7 @@ def calibration_page(report: CalibrationReport, certificate: Certificate | None)
     return environment.get_template("calibration.html.jinja").render(
         report=report,
         certificate=certificate,
+        jury=[] if jury is None else jury_lines(report.judge, jury),
         decision_words=DECISION_WORDS[certificate.decision].partition(":")[2] if certificate else "",
         plots={name: Markup(svg) for name, svg in _plots(report, certificate).items()},
     )

@@ -167,7 +167,7 @@ class Workers:
             progress=told.judged,
         )
         result = {"decision": found.certificate.decision, **found.to_json()}
-        page = calibration_page(found.report, found.certificate)
+        page = calibration_page(found.report, found.certificate, found.jury)
         service.jobs.change(job.id, "done", result=result, page=page, progress=told.last)
 
     def _compare(self, job: Job) -> None:

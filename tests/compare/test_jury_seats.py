@@ -135,7 +135,7 @@ def test_a_batch_by_a_jury_is_resumed_and_calls_no_member_again(folder: Path) ->
         "item-0": 1, "item-1": 1, "item-2": 1, "item-3": 0, "item-4": 0, "item-5": 0,
     }  # fmt: skip
     changed = write_jury("bench", members=MEMBERS)
-    with pytest.raises(FingerprintMismatch, match="jury.seating"), Bench(a=set(), b=set(), c=set()) as bench:
+    with pytest.raises(FingerprintMismatch, match=r"jury\.seating"), Bench(a=set(), b=set(), c=set()) as bench:
         judge_batch([items], RUBRIC, out="run", judge=changed, resume=True, settings=bench.settings())
 
 

@@ -1,0 +1,63 @@
+"""A jury in words: what its judges share, and what each of them brings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from judge.calibration.jury_errors import JuryErrors
+from judge.report.calibration import decimals, statistic_text
+from judge.types.estimate import Statistic
+from judge.types.juror import Juror
+
+
+def jury_lines(name: str, found: JuryErrors) -> list[str]:
+    """The jury's name, then a line for each thing to know; warnings last."""
+    seats = [juror.judge for juror in found.jurors] or list(found.members)
+    lines = [f"{name}: {', '.join(seats)}"]
+    if len(found.members) < 2:
+        lines.append("  How errors go together is unknown: fewer than two judges were asked about every run.")
+    elif found.effective_votes is None or found.mean_phi is None:
+        lines.append("  How errors go together is unknown: a member is always or never wrong.")
+    else:
+        counted = "" if found.distinct == len(found.members) else f" ({found.distinct} distinct)"
+        lines.append(
+            f"  Errors correlate by {decimals(found.mean_phi)} on average: {len(found.members)} members{counted} "
+            f"amount to {found.effective_votes:.1f} independent votes."
+        )
+    if found.all_wrong is not None and found.unanimous is not None:
+        who = "All members are" if len(found.members) >= len(seats) else f"{' and '.join(found.members)} are"
+        lines.append(f"  {who} wrong together on {found.all_wrong:.1%} of the runs; no rule can save those.")
+        sure, split = (
+            "unknown" if value is None else f"{value:.0%}" for value in (found.right_if_unanimous, found.right_if_split)
+        )
+        lines.append(
+            f"  Unanimous on {found.unanimous:.0%} of runs, right on {sure} of these; right on {split} of the others."
+        )
+    lines += [_juror_line(juror) for juror in found.jurors]
+    return lines + [f"  Warning: {warning}" for warning in found.warnings]
+
+
+def causes(counts: Mapping[str, int]) -> str:
+    """`3 × tie, 1 × failed: no value`."""
+    return ", ".join(f"{n} × {why}" for why, n in counts.items())
+
+
+def _juror_line(juror: Juror) -> str:
+    """Coverage, replacements, and the jury without this judge."""
+    what = "reserve " if juror.reserve else ""
+    parts = [f"called on {juror.called} of {juror.runs} runs"]
+    if juror.failures:
+        parts.append(f"no score on {juror.called - juror.scored} ({causes(juror.failures)})")
+    if juror.replaced:
+        parts.append(f"a reserve took its seat on {juror.replaced}")
+    parts.append(f"alone {_short(juror.alone)}")
+    parts.append(f"the jury without it {_short(juror.without)}")
+    if juror.adds.value is not None:
+        parts.append(f"so it adds {_short(juror.adds)}")
+    return f"  {what}{juror.judge}: " + "; ".join(parts)
+
+
+def _short(statistic: Statistic) -> str:
+    if statistic.value is None:
+        return f"unknown ({statistic.reason})"
+    return statistic_text(statistic)
