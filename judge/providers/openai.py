@@ -92,6 +92,7 @@ class OpenAIChat:
         self._secrets = settings.secrets()
         self._adaptation = Adaptation(adapted)
         self._one_choice = False
+        self._last_schema: tuple[dict[str, Any] | None, bool] = (None, False)
         self._clients = PerLoop(self._client, close_client)
 
     def count_tokens(self, text: str) -> int:
@@ -123,7 +124,7 @@ class OpenAIChat:
                 "json_schema": {
                     "name": request.reply_name,
                     "schema": schema,
-                    "strict": is_strict(schema),
+                    "strict": self._strict(schema),
                 },
             }
         elif self._mode == "json_object":
@@ -133,6 +134,14 @@ class OpenAIChat:
             body["tools"] = [{"type": "function", "function": function}]
             body["tool_choice"] = {"type": "function", "function": {"name": request.reply_name}}
         return body
+
+    def _strict(self, schema: dict[str, Any]) -> bool:
+        """Whether `schema` is strict; the last answer is kept, since a run asks by one schema."""
+        last, strict = self._last_schema
+        if schema != last:  # the parts of an equal schema are mostly the same objects, which makes this quick
+            strict = is_strict(schema)
+            self._last_schema = schema, strict
+        return strict
 
     def payload(self, request: Request) -> dict[str, Any]:
         """Host and body, without key or headers."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from judge.types.metric import MetricResult
-from judge.types.record import Record
+from judge.types.record import Record, empty_dict
 from judge.types.trajectory import Usage
 
 ReplyStatus = Literal["ok", "truncated", "refusal", "content_filter", "empty", "missing"]
@@ -43,7 +43,7 @@ class Subject(Record):
     group: str | None = None
     rubric: str
     criteria: dict[str, tuple[float, float]]
-    facts: dict[str, MetricResult] = {}
+    facts: dict[str, MetricResult] = empty_dict()
     steps: tuple[int, ...] = ()
 
 
@@ -69,7 +69,7 @@ class Request(Record):
     sampling: Sampling = Sampling()
     sample: int = Field(default=0, ge=0)
     attempt: int = Field(default=0, ge=0)
-    versions: dict[str, str] = {}
+    versions: dict[str, str] = empty_dict()
     repeated: bool = False
     subject: Subject
 
@@ -114,4 +114,4 @@ class Reply(Record):
     cached: bool = False
     host: str | None = None
     limit: int | None = None
-    quota: dict[str, str] = Field(default={}, exclude=True)
+    quota: dict[str, str] = Field(default_factory=dict, exclude=True, json_schema_extra={"default": {}})

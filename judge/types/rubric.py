@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from judge.types.record import Record
 
@@ -28,15 +28,16 @@ class LevelScale(Record):
     type: Literal["levels"] = "levels"
     levels: tuple[Level, ...] = Field(min_length=2)
 
-    @model_validator(mode="after")
-    def _ordered(self) -> LevelScale:
-        values = [level.value for level in self.levels]
+    @field_validator("levels")  # of the field: one of the model would run again for every verdict that holds the scale
+    @classmethod
+    def _ordered(cls, levels: tuple[Level, ...]) -> tuple[Level, ...]:
+        values = [level.value for level in levels]
         if any(a >= b for a, b in pairwise(values)):
             raise ValueError(f"levels must rise from worst to best, found {values!r}")
-        names = [level.name.strip().casefold() for level in self.levels]
+        names = [level.name.strip().casefold() for level in levels]
         if len(set(names)) < len(names):
             raise ValueError(f"two levels share a name: {names!r}")
-        return self
+        return levels
 
     @property
     def low(self) -> float:

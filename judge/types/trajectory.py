@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from judge.types.record import Record, fingerprint
+from judge.types.record import Record, empty_dict, fingerprint
 
 Role = Literal["system", "developer", "user", "assistant", "tool", "other"]
 Severity = Literal["info", "warning", "error"]
@@ -113,7 +113,7 @@ class BaseStep(Record):
     parent: int | None = None
     usage: Usage | None = None
     provenance: Provenance = "recorded"
-    extra: dict[str, Any] = {}
+    extra: dict[str, Any] = empty_dict()
 
 
 class Message(BaseStep):
@@ -327,10 +327,10 @@ class Trajectory(Record):
     final: str | None = None
     outcome: Outcome | None = None
     usage: Usage | None = None
-    labels: dict[str, Any] = {}
+    labels: dict[str, Any] = empty_dict()
     diagnostics: tuple[Diagnostic, ...] = ()
-    meta: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
+    meta: dict[str, Any] = empty_dict()
+    extra: dict[str, Any] = empty_dict()
 
     @property
     def content_fingerprint(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from judge.types.jury import Jury
-from judge.types.record import Record
+from judge.types.record import Record, empty_dict
 from judge.types.reference import ReferenceStatus
 from judge.types.request import Sampling
 from judge.types.rubric import Scale
@@ -204,4 +204,4 @@ class Verdict(Record):
     dropped_params: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     errors: tuple[JudgementError, ...] = ()
-    fingerprints: dict[str, str] = {}
+    fingerprints: dict[str, str] = empty_dict()

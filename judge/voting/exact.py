@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 
+@lru_cache(maxsize=4096)
 def exact(value: float) -> Fraction:
     """The decimal that `value` is written as: exact(0.1) is 1/10, not the nearest binary fraction.
 
