@@ -80,6 +80,7 @@ class _Session:
         self._done = done
         self._progress = progress
         self._judged = 0
+        self._failed: set[str] = set()
         self._purse = BatchPurse(job.setup.max_usd, ledger=ledger_of(job.settings))
         chunks = ledger.chunks.values()
         paid = sum((chunk.usd or 0.0) if chunk.paid is None else chunk.paid for chunk in chunks if chunk.ended)
@@ -116,7 +117,7 @@ class _Session:
         before = self._judged
         run = Run(
             BatchJudging(self._setup, self._connection),
-            trajectories,
+            (trajectory for trajectory in trajectories if trajectory.id not in self._failed),
             reference=self._job.references,
             concurrency=self._job.settings.concurrency,
             total=self._job.pending - before,
@@ -134,6 +135,8 @@ class _Session:
     def _keep(self, verdict: Verdict) -> None:
         self._done(verdict)
         self._judged += 1
+        if verdict.status == "error":
+            self._failed.add(verdict.trajectory_id)
         self._ledger.used_up(self._connection.asked.pop(verdict.trajectory_id, ()))
 
     def _shown(self, before: int) -> Callable[[Progress], None]:

@@ -159,6 +159,7 @@ class RunFolder:
 
     def pending(self, trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
         """Those of the input that still need a verdict, in order."""
+        self._commit()
         return (trajectory for trajectory in trajectories if self._index.is_pending(trajectory.id))
 
     def n_pending(self) -> int:
