@@ -115,10 +115,10 @@ class BatchServer:
         """One look: the batch ends when its looks are used up, or when it was canceled."""
         made.looks -= 1
         if made.outcomes is None and not made.failed and (made.looks <= 0 or made.canceled):
-            made.outcomes = list(self._outcomes(made))
+            made.outcomes = list(self._outcomes(made))[::-1]
 
     def _outcomes(self, made: Made) -> Iterator[dict[str, Any]]:
-        for entry in reversed(made.entries):
+        for entry in made.entries:
             found = ITEM.search(json.dumps(entry))
             item = found[0] if found else "none"
             got = "canceled" if made.canceled else self.answer(item, self.answered[item])

@@ -16,7 +16,7 @@ from judge.engine.batch import BatchOutcome, judge_batch
 from judge.engine.control import Control
 
 USD_A_REPLY = 0.06
-"""Of a reply of the servers: 100 input and 20 output tokens at $1000 a million are $0.12, and half of that in a batch."""
+"""Of a reply: 100 input and 20 output tokens at $1000 a million are $0.12, and half of that in a batch."""
 
 
 @dataclass(frozen=True)

@@ -96,12 +96,8 @@ def test_verdicts_equal_those_of_this_process(tmp_path: Path) -> None:
     assert local.error is None
     assert rounds == 3  # the first tries; the third vote and the second tries; the last tries
     one, two = verdicts(run.folder), verdicts(here)
-    for number, (first, second) in enumerate(zip(one, two, strict=True)):
-        if number == 2:  # which of its samples is answered first is the server's choice
-            votes = [[vote.score for vote in verdict.criteria[0].votes] for verdict in (first, second)]
-            assert [sorted(each) for each in votes] == [[2, 3, 4], [2, 3, 4]]
-        else:
-            assert comparable(first) == comparable(second)
+    for first, second in zip(one, two, strict=True):
+        assert comparable(first) == comparable(second)
     assert [verdict.fingerprints for verdict in one] == [verdict.fingerprints for verdict in two]
     costs = [(a.cost_usd, b.cost_usd) for a, b in zip(one, two, strict=True)]
     assert all(a is not None and b is not None and a == pytest.approx(b / 2) for a, b in costs)
