@@ -75,7 +75,13 @@ def _on_page(request: Request, problem: Problem) -> Response | None:
     """A problem as a page, where a browser asked for one."""
     if request.url.path.startswith("/v1/") or "text/html" not in request.headers.get("accept", ""):
         return None
-    return pages.page("problem", None, status=problem.status, title=problem.kind.replace("_", " "), detail=str(problem))
+    return pages.page(
+        "problem",
+        None,
+        status=problem.status,
+        title=problem.kind.replace("_", " "),
+        detail=f"{problem.detail} {problem.hint}".strip(),
+    )
 
 
 async def _to_sign_in(_request: Request, _error: Exception) -> Response:

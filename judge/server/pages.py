@@ -111,9 +111,23 @@ async def sign_in(request: Request, service: ServiceHere) -> Response:
         return page("sign_in", None, status=422, open=is_open, error=str(error))
     except Problem as problem:
         return page("sign_in", None, status=problem.status, open=is_open, error=problem.detail)
+    return await _begin(request, service, caller, "/label")
+
+
+@router.get("/enter")
+async def enter(request: Request, service: ServiceHere, ticket: str, queue: str = "") -> Response:
+    """Begins a session with a ticket, which opens one and then nothing any more."""
+    caller = service.use_ticket(ticket)
+    if caller is None:
+        where = "Start the command again for a new one."
+        raise Problem(403, "ticket_used", "This address was opened already, or is of another start.", hint=where)
+    return await _begin(request, service, caller, f"/label/{quote(queue, safe='')}" if queue else "/label")
+
+
+async def _begin(request: Request, service: Service, caller: Caller, page: str) -> Response:
     hours = service.deployment.session_hours
     token = await run_in_threadpool(lambda: begin_session(service.engine, caller, now=datetime.now(UTC), hours=hours))
-    answer = RedirectResponse("/label", 303)
+    answer = RedirectResponse(page, 303)
     secure = request.url.scheme == "https"
     answer.set_cookie(
         COOKIE, token, max_age=int(hours * 3600), httponly=True, samesite="strict", secure=secure, path="/"
@@ -146,22 +160,11 @@ def label_page(
     """The next run to label, or the one asked for; above it what the judge said of the one just saved."""
     settings = service.queues.settings(queue)
     wanted = item or service.queues.next_for(queue, caller.name)
-    progress = progress_of(service.queues, queue)
     before = _before(service, settings, caller, saved) if saved else None
     if wanted is None:
+        progress = progress_of(service.queues, queue)
         return page("all_labelled", caller, settings=settings, progress=progress, before=before)
-    mine = {entry.trajectory_id: entry for entry in service.queues.entries(queue, rater=caller.name)}
-    return page(
-        "label",
-        caller,
-        settings=settings,
-        run=service.queues.item(queue, wanted).trajectory,
-        choices=choices(settings.criterion),
-        mine=mine.get(wanted),
-        before=before,
-        progress=progress,
-        error="",
-    )
+    return _labelling(service, caller, queue, wanted, before=before)
 
 
 def choices(criterion: Criterion) -> list[Choice]:
@@ -204,17 +207,29 @@ async def save_label(queue: str, request: Request, service: ServiceHere, caller:
     except JudgeError as error:
         if of_error(error).status == 404:
             raise
-        return await run_in_threadpool(_again, service, caller, queue, item, str(error))
+        again: dict[str, Any] = {"status": 422, "error": str(error)}
+        return await run_in_threadpool(lambda: _labelling(service, caller, queue, item, **again))
     service.counters.add("judge_labels_total")
     return RedirectResponse(f"/label/{quote(queue, safe='')}?saved={quote(item, safe='')}", 303)
 
 
-def _again(service: Service, caller: Caller, queue: str, item: str, error: str) -> Response:
+def _labelling(service: Service, caller: Caller, queue: str, item: str, *, status: int = 200, **more: Any) -> Response:
+    """The page on which one run is labelled; its name is not shown, since some tell what is wrong with the run."""
     settings = service.queues.settings(queue)
-    run = service.queues.item(queue, item).trajectory
-    progress = progress_of(service.queues, queue)
-    given = {"settings": settings, "run": run, "choices": choices(settings.criterion), "progress": progress}
-    return page("label", caller, status=422, mine=None, before=None, error=error, **given)
+    found = service.queues.item(queue, item)
+    mine = {entry.trajectory_id: entry for entry in service.queues.entries(queue, rater=caller.name)}
+    return page(
+        "label",
+        caller,
+        status=status,
+        settings=settings,
+        run=found.trajectory,
+        position=found.position,
+        choices=choices(settings.criterion),
+        mine=mine.get(item),
+        progress=progress_of(service.queues, queue),
+        **{"before": None, "error": ""} | more,
+    )
 
 
 def entry_of(form: dict[str, str], rater: str) -> Entry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from judge.registry import unknown
 from judge.server.counters import Counters
 from judge.server.failures import FailureLimit
 from judge.server.guard import LOOPBACK
-from judge.store.access_keys import has_keys
+from judge.store.access_keys import TICKET, Caller, Role, digest, has_keys, rater_name
 from judge.store.database import open_database, sqlite_url
 from judge.store.jobs import Jobs, KeptAnswers
 from judge.store.label_queue import LabelQueues
@@ -39,6 +40,7 @@ class Deployment:
         max_body: Bytes of one request. max_steps: of one trajectory. max_items: trajectories of one score request.
         max_batch: Trajectories of one batch or queue.
         session_hours: How long a page session lasts.
+        closed: Ask for a key or a ticket also on loopback without any key.
         retention: What is deleted by age, when the service starts and once a day.
     """
 
@@ -56,6 +58,7 @@ class Deployment:
     max_items: int = 256
     max_batch: int = 10_000
     session_hours: float = 12.0
+    closed: bool = False
     retention: Retention = field(default_factory=Retention)
 
     @property
@@ -79,6 +82,7 @@ class Service:
     counters: Counters = field(default_factory=Counters)
     failures: FailureLimit = field(default_factory=FailureLimit)
     _judges: dict[str, Opened] = field(default_factory=dict)
+    _tickets: dict[str, Caller] = field(default_factory=dict)
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     def __post_init__(self) -> None:
@@ -89,7 +93,17 @@ class Service:
     @property
     def is_open(self) -> bool:
         """Whether requests need no key: on loopback, as long as none was made."""
-        return self.deployment.on_loopback and not has_keys(self.engine)
+        return self.deployment.on_loopback and not self.deployment.closed and not has_keys(self.engine)
+
+    def ticket(self, name: str, role: Role) -> str:
+        """A text that opens one page session, once, for whoever started this service."""
+        text = secrets.token_urlsafe(24)
+        self._tickets[digest(text)] = Caller(name=rater_name(name), role=role, key_id=TICKET)
+        return text
+
+    def use_ticket(self, text: str) -> Caller | None:
+        """The caller that a ticket stands for; None when it is unknown or was used."""
+        return self._tickets.pop(digest(text), None)
 
     def judge_name(self, asked: str | None) -> str:
         """The judge that a request gets.

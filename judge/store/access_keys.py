@@ -22,6 +22,8 @@ ROLES: tuple[Role, ...] = get_args(Role)
 PREFIX = "tj"
 ADJUDICATED = "adjudicated"
 """The rater under whose name adjudicated labels stand; no key may bear it."""
+TICKET = "ticket"
+"""Stands for the key of a session that was opened by a ticket."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 
