@@ -74,7 +74,7 @@ def pair_verdict(
         truncated=bool(cuts) or any(one.prompt is None for one in asked),
         cuts=cuts,
         dropped_params=tuple(dict.fromkeys(name for sample in samples for name in sample.dropped)),
-        warnings=_warnings(setup, pair, reference),
+        warnings=_warnings(setup, reference, asked),
         errors=tuple(error for one in asked for error in _errors(one)),
         fingerprints=_fingerprints(setup, pair, reference, asked),
     )
@@ -118,11 +118,12 @@ def _errors(asked: Asked) -> list[JudgementError]:
     ]
 
 
-def _warnings(setup: Setup, pair: Pair, reference: Reference | None) -> tuple[str, ...]:
+def _warnings(setup: Setup, reference: Reference | None, asked: Sequence[Asked]) -> tuple[str, ...]:
     out = list(setup.warnings)
     if reference is None:
         out.append("No reference was given: a judge without one misses more failed runs.")
-    if pair.a.content_fingerprint == pair.b.content_fingerprint:
+    prompts = [one.prompt.request.segments for one in asked if one.prompt is not None]
+    if len(prompts) == 2 and prompts[0] == prompts[1]:
         out.append("Both runs say the same: only a tie is right.")
     return tuple(out)
 
