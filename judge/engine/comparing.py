@@ -67,11 +67,11 @@ class Compared:
 
 
 def compare_set(
-    name: str | Path,
+    name: str | Path | CalibrationSet,
     judges: Sequence[str],
     *,
     settings: Settings,
-    rubrics: Sequence[str | Path] = (),
+    rubrics: Sequence[str | Path | Rubric] = (),
     criterion: str | None = None,
     repeats: int | None = None,
     split: Split = "test",
@@ -88,7 +88,7 @@ def compare_set(
         LabelError, UsageError: The set is inconsistent, or has no such criterion.
         TooFewLabels: Fewer than two judges, or nothing to compare.
     """
-    chosen = only_split(load_set(name), split)
+    chosen = only_split(name if isinstance(name, CalibrationSet) else load_set(name), split)
     asked = set_criterion(chosen, criterion)
     used = [rubric_of(rubric, settings) for rubric in rubrics or (asked.rubric,)]
     named = _rubric_names(used)
