@@ -4,12 +4,13 @@
 PYTHON ?= python3
 PYTEST_ARGS ?= -q
 BENCH_ARGS ?=
+PEERS_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WEIGHTS := smollm2-135m
 
-.PHONY: help demo test check fix bench faults reference setup schemas requirements
+.PHONY: help demo test check fix bench bench-peers faults reference setup schemas requirements
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +19,7 @@ help:
 	@echo "make check         lint, format check, types"
 	@echo "make fix           repair lint and format"
 	@echo "make bench         speed and memory, as ratios (BENCH_ARGS=--quick for a short run)"
+	@echo "make bench-peers   the same work by other libraries beside ours, as ratios (PEERS_ARGS=\"--count 256\" for a short run)"
 	@echo "make reference     run the reference systems and print their four tables"
 	@echo "make faults        make every fault that a batch survives happen, and print what was counted"
 	@echo "make schemas       write docs/schemas again from the types"
@@ -50,6 +52,9 @@ bench: setup
 	@echo "==> benchmarks"
 	@$(BIN)/python bench/judging.py $(BENCH_ARGS)
 
+bench-peers: setup
+	@$(BIN)/python bench/peers.py $(PEERS_ARGS)
+
 reference: setup
 	@$(BIN)/python scripts/reference.py
 
@@ -60,12 +65,13 @@ schemas: setup
 	$(BIN)/python scripts/write_schemas.py
 
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --custom-compile-command "make requirements" pyproject.toml
+	--no-emit-index-url --custom-compile-command "make requirements"
 
 requirements: setup
-	$(COMPILE) requirements/build.in --extra local --extra dev -o requirements/dev.txt
-	$(COMPILE) requirements/build.in --extra local -c requirements/dev.txt -o requirements/local.txt
-	$(COMPILE) -c requirements/dev.txt -o requirements/runtime.txt
+	$(COMPILE) pyproject.toml requirements/build.in --extra local --extra dev -o requirements/dev.txt
+	$(COMPILE) pyproject.toml requirements/build.in --extra local -c requirements/dev.txt -o requirements/local.txt
+	$(COMPILE) pyproject.toml -c requirements/dev.txt -o requirements/runtime.txt
+	$(COMPILE) bench/peers/requirements.in -o bench/peers/requirements.txt
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

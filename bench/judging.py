@@ -165,9 +165,9 @@ async def _bare(port: int, count: int) -> dict[str, float]:
 
 
 @contextmanager
-def server() -> Iterator[int]:
-    """Port of a loopback server in a process of its own."""
-    command = [sys.executable, str(HERE / "loopback_server.py"), "--latency", str(LATENCY_S)]
+def server(*options: str) -> Iterator[int]:
+    """Port of a loopback server in a process of its own; `options` are of its command line."""
+    command = [sys.executable, str(HERE / "loopback_server.py"), "--latency", str(LATENCY_S), *options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
