@@ -21,7 +21,7 @@ from judge.calibration.shared_runs import SharedRuns
 from judge.calibration.table import coefficient, count_table
 from judge.calibration.wobble import wobble
 from judge.errors import TooFewLabels
-from judge.types.comparison import CompareDecision, Comparison, JudgePair, JudgeRow, Work
+from judge.types.comparison import CompareDecision, Comparison, JudgePair, JudgeRow, ProbeFindings, Work
 from judge.types.estimate import Statistic, undefined
 
 LEVEL = 0.05
@@ -37,19 +37,21 @@ def compare(
     *,
     label_set: str,
     work: Mapping[str, Work] | None = None,
+    probes: Mapping[str, ProbeFindings] | None = None,
     rng: np.random.Generator,
 ) -> Comparison:
     """Every judge against people, and every two judges against each other, on the runs that all were asked about.
 
     Args:
         work: What a verdict takes, by judge; judges that are not in it have unknown price, time and tokens.
+        probes: What a probing found, by judge; judges that are not in it were not probed.
 
     Raises:
         TooFewLabels: One judge alone.
     """
     if len(runs.judges) < 2:
         raise TooFewLabels(f"{len(runs.judges)} judge: two are needed for a comparison.")
-    rows = _rows(runs, work or {}, rng)
+    rows = _rows(runs, work or {}, probes or {}, rng)
     pairs = _pairs(runs, rng)
     gap = None
     if len(rows) > 1:
@@ -70,7 +72,9 @@ def compare(
     return made.model_copy(update={"decision": _decide(made)})
 
 
-def _rows(runs: SharedRuns, work: Mapping[str, Work], rng: np.random.Generator) -> tuple[JudgeRow, ...]:
+def _rows(
+    runs: SharedRuns, work: Mapping[str, Work], probes: Mapping[str, ProbeFindings], rng: np.random.Generator
+) -> tuple[JudgeRow, ...]:
     credit = runs.credit()
     ranked = rank_stability(credit, runs.judges, groups=runs.groups, rng=rng)
     places = {entry.agent: entry for entry in ranked.agents}
@@ -96,6 +100,7 @@ def _rows(runs: SharedRuns, work: Mapping[str, Work], rng: np.random.Generator) 
                 rank_high=place.high,
                 wobble=_wobble(runs.repeats[j], runs.groups, rng),
                 work=work.get(name, Work()),
+                probes=probes.get(name),
             )
         )
     return tuple(rows)

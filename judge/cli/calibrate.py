@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli import options
+from judge.cli import options, reading
 from judge.cli.output import emit, note, say
 from judge.cli.recorded import field_map, fields_file, scale_of
 from judge.errors import UsageError
@@ -101,7 +101,7 @@ def calibrate(
         "profile": _profile(profile),
         "costs": _costs(cost_false_pass, cost_false_fail, cost_review),
         "gate_bar": gate_bar,
-        "probes": _probe_report(probes),
+        "probes": None if probes is None else reading.probe_report(probes),
         "days": days,
         "save": settings.certificates,
         "key": _key(sign),
@@ -134,22 +134,6 @@ def calibrate(
             hint="Name a set (`judge sets list`), or give --verdicts FILE --labels FILE.",
         )
     _answer(found, out, as_json)
-
-
-def _probe_report(path: str | None) -> Any:
-    if path is None:
-        return None
-    from pydantic import ValidationError
-
-    from judge.types.probe import ProbeReport
-
-    try:
-        return ProbeReport.model_validate_json(Path(path).read_bytes())
-    except (OSError, ValidationError) as error:
-        raise UsageError(
-            f"--probes is {path!r}, which is no probe report: {str(error).splitlines()[0]}.",
-            hint="Give the probe.json that `judge probe --out DIR` writes.",
-        ) from None
 
 
 def _answer(found: Calibration, out: str | None, as_json: bool) -> None:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli import options
+from judge.cli import options, reading
+from judge.cli.calibrate import EXIT
 from judge.cli.output import emit, note, say
 from judge.cli.recorded import field_map, fields_file, scale_of
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
+    from judge.calibration.fields import FieldMap
+    from judge.calibration.observations import Scales
+    from judge.config import Settings
+    from judge.engine.certifying import Calibration
     from judge.engine.comparing import Compared
-    from judge.types.comparison import Work
+    from judge.types.comparison import Switch, Work
+    from judge.types.probe import ProbeReport
 
 
 def compare(
@@ -53,6 +61,13 @@ def compare(
     old: Annotated[str | None, typer.Option("--old", help="Judge in use; with --new, asks whether to switch.")] = None,
     new: Annotated[str | None, typer.Option("--new", help="Judge that may take its place.")] = None,
     margin: Annotated[float, typer.Option("--margin", help="Largest loss of agreement that --new may bring.")] = 0.05,
+    probes: Annotated[
+        list[str] | None,
+        typer.Option("--probes", help="probe.json of `judge probe --out`, of a compared judge. Repeatable."),
+    ] = None,
+    certify: Annotated[
+        bool, typer.Option("--certify", help="Calibrate --new too and write its certificate; exit codes as calibrate.")
+    ] = False,
     price: Annotated[
         list[str] | None, typer.Option("--price", help="NAME=USD a verdict, where it is not measured. Repeatable.")
     ] = None,
@@ -67,25 +82,67 @@ def compare(
     as_json: options.AsJson = False,
 ) -> None:
     """Compare judges, rubrics or juries on the same labelled runs; with --old and --new, say whether to switch."""
+    from judge.config import load_settings
+    from judge.engine.comparing import compare_files
+    from judge.engine.jury_file import is_jury, load_jury
+    from judge.engine.switching import certify_live
+
     if (old is None) != (new is None):
         raise UsageError("A switch needs both --old and --new.")
+    if certify and new is None:
+        raise UsageError(
+            "--certify is of the judge that may take another's place.", hint="Name it with --old and --new."
+        )
     # under several rubrics, --old and --new name a judge under a rubric ("JUDGE, RUBRIC") and no judge to open
     switched = () if rubric and len(rubric) > 1 else tuple(name for name in (old, new) if name)
     names = list(dict.fromkeys([*(judge or ()), *switched]))
     prices = _prices(price or ())
-    kept = options.cache_flags(cache, no_cache, cache_optional)
+    flags = {"samples": samples, "vote": vote, **options.cache_flags(cache, no_cache, cache_optional)}
+    if base_url is not None:
+        remote = next((name for name in names if name.startswith(("openai/", "anthropic/", "litellm/"))), None)
+        flags |= {"base_url": base_url, "judge": remote}  # it is that of this judge's provider
+    settings = load_settings(flags)
+    known = tuple(reading.probe_report(path) for path in probes or ())
+    now = datetime.now(UTC)
+    certified: Calibration | None = None
     if set_name is not None and not (verdicts or labels):
-        found = _live(set_name, names, rubric, criterion, repeats, samples, vote, base_url, kept)
+        found = _live(set_name, names, rubric, criterion, repeats, settings, known)
+        if certify and new is not None:
+            certified = certify_live(
+                found, _shown(new, settings), set_name,
+                settings=settings, now=now, criterion=criterion, repeats=repeats, probes=known,
+            )  # fmt: skip
     elif verdicts and labels and set_name is None:
-        found = _recorded(
-            verdicts, labels, fields or (), map, label_map, scale, pass_mark, criterion, dev_share, names, vote, prices,
-        )  # fmt: skip
+        if known:
+            raise UsageError("Recorded judges have no fingerprint that a probe could be bound to.",
+                             hint="Leave out --probes, or compare live judges with --set.")  # fmt: skip
+        files = _files(verdicts, labels, fields or (), map, label_map, scale, pass_mark)
+        found = compare_files(
+            files.verdicts,
+            files.labels,
+            label_fields=files.label_fields,
+            scale=files.scale,
+            judges=[name for name in names if not is_jury(name)],
+            juries=[load_jury(name, settings) for name in names if is_jury(name)],
+            criterion=criterion,
+            pass_mark=files.pass_mark,
+            vote=settings.vote,
+            work=prices,
+            dev_share=dev_share,
+        )
+        if certify and new is not None:
+            certified = files.certify(new, criterion, settings, now)
     else:
         raise UsageError(
             "Nothing to compare on.",
             hint="Give --set NAME (`judge sets list`), or --verdicts FILE --labels FILE, not both.",
         )
-    _answer(found, old, new, margin, pass_mark, out, as_json)
+    change = None
+    if old is not None and new is not None:
+        change = found.switch(_shown(old, settings), _shown(new, settings), margin=margin, pass_mark=pass_mark)
+    _answer(found, change, certified, out, as_json)
+    if certified is not None and EXIT[certified.certificate.decision] and certified.certificate.profile != "advisory":
+        raise typer.Exit(EXIT[certified.certificate.decision])
 
 
 def _live(
@@ -94,16 +151,12 @@ def _live(
     rubrics: list[str] | None,
     criterion: str | None,
     repeats: int | None,
-    samples: int | None,
-    vote: str | None,
-    base_url: str | None,
-    kept: dict[str, object],
+    settings: Settings,
+    probes: tuple[ProbeReport, ...],
 ) -> Compared:
     from judge.cli.progress import progress
-    from judge.config import load_settings
     from judge.engine.comparing import compare_set
 
-    settings = load_settings({"samples": samples, "vote": vote, "base_url": base_url, **kept})
     with progress("judged", None) as advance:
         return compare_set(
             set_name,
@@ -112,11 +165,48 @@ def _live(
             rubrics=rubrics or (),
             criterion=criterion,
             repeats=repeats,
+            probes=probes,
             progress=advance,
         )
 
 
-def _recorded(
+@dataclass(frozen=True)
+class _Files:
+    """Recorded verdicts and labels, with how their columns are read."""
+
+    verdicts: list[tuple[Path, FieldMap]]
+    labels: Path
+    label_fields: FieldMap
+    scale: Scales
+    pass_mark: float | None
+
+    def certify(self, new: str, criterion: str | None, settings: Settings, now: datetime) -> Calibration:
+        """The certificate of a recorded judge."""
+        from judge.engine.jury_file import is_jury
+        from judge.engine.switching import certify_recorded
+
+        if len(self.verdicts) != 1 or is_jury(new):
+            what = "a jury of recorded judges" if is_jury(new) else f"{len(self.verdicts)} files of verdicts"
+            raise UsageError(
+                f"--certify was given with {what}; it takes one recorded judge from one file.",
+                hint="Compare live judges with --set, or calibrate with `judge calibrate --verdicts FILE`.",
+            )
+        (path, fields), *_ = self.verdicts
+        return certify_recorded(
+            new,
+            path,
+            self.labels,
+            verdict_fields=fields,
+            label_fields=self.label_fields,
+            scale=self.scale,
+            settings=settings,
+            now=now,
+            criterion=criterion,
+            pass_mark=self.pass_mark,
+        )
+
+
+def _files(
     verdicts: list[str],
     labels: str,
     fields: list[str] | tuple[str, ...],
@@ -124,65 +214,44 @@ def _recorded(
     label_map: str | None,
     scale: str | None,
     pass_mark: float | None,
-    criterion: str | None,
-    dev_share: float | None,
-    names: list[str],
-    vote: str | None,
-    prices: dict[str, Work],
-) -> Compared:
-    from judge.config import load_settings
-    from judge.engine.comparing import compare_files
-    from judge.engine.jury_file import is_jury, load_jury
-
-    settings = load_settings({"vote": vote})
+) -> _Files:
     if len(fields) not in (0, 1, len(verdicts)):
         raise UsageError(f"{len(fields)} --fields for {len(verdicts)} --verdicts; give one for all or one a file.")
     given = [fields_file(path) for path in fields] or [{}]
     given = given * len(verdicts) if len(given) == 1 else given
     first = given[0]
-    return compare_files(
-        [
+    return _Files(
+        verdicts=[
             (Path(path), field_map(map, own.get("verdicts"), "verdicts", None))
             for path, own in zip(verdicts, given, strict=True)
         ],
-        Path(labels),
+        labels=Path(labels),
         label_fields=field_map(label_map, first.get("labels"), "labels", None),
         scale=scale_of(scale if scale is not None else first.get("scale")),
-        judges=[name for name in names if not is_jury(name)],
-        juries=[load_jury(name, settings) for name in names if is_jury(name)],
-        criterion=criterion,
         pass_mark=pass_mark if pass_mark is not None else first.get("pass_mark"),
-        vote=settings.vote,
-        work=prices,
-        dev_share=dev_share,
     )
 
 
 def _answer(
-    found: Compared,
-    old: str | None,
-    new: str | None,
-    margin: float,
-    pass_mark: float | None,
-    out: str | None,
-    as_json: bool,
+    found: Compared, switched: Switch | None, certified: Calibration | None, out: str | None, as_json: bool
 ) -> None:
-    from judge.report.compare import comparison_text, switch_text
+    from judge.report.compare import certificate_text, comparison_text, switch_text
 
-    switched = None
-    if old is not None and new is not None:
-        switched = found.switch(_shown(old), _shown(new), margin=margin, pass_mark=pass_mark)
     document: dict[str, Any] = found.comparison.to_json()
     document["juries"] = {name: errors.to_json() for name, errors in found.juries.items()}
     document["switch"] = switched.to_json() if switched else None
-    text = comparison_text(found.comparison, found.juries)
+    document["certificate"] = certified.certificate.to_json() if certified else None
+    parts = [comparison_text(found.comparison, found.juries)]
     if switched is not None:
-        text = f"{switch_text(switched)}\n\n{text}"
+        parts.insert(0, switch_text(switched))
+    if certified is not None:
+        parts.insert(1, certificate_text(certified.certificate))
+    text = "\n\n".join(parts)
     if out is not None:
         from judge.report.compare_page import comparison_page
         from judge.report.folder import write_comparison
 
-        page = comparison_page(found.comparison, found.juries, switched)
+        page = comparison_page(found.comparison, found.juries, switched, certified.certificate if certified else None)
         for path in write_comparison(page, document, text, Path(out)):
             note(f"wrote {path}")
     if as_json:
@@ -191,12 +260,11 @@ def _answer(
         say(text)
 
 
-def _shown(name: str) -> str:
+def _shown(name: str, settings: Settings) -> str:
     """The name under which a judge stands in the comparison: a jury file's is that of its jury."""
-    from judge.config import load_settings
     from judge.engine.jury_file import is_jury, load_jury
 
-    return load_jury(name, load_settings()).name if is_jury(name) else name
+    return load_jury(name, settings).name if is_jury(name) else name
 
 
 def _prices(given: list[str] | tuple[str, ...]) -> dict[str, Work]:

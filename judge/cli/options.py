@@ -24,7 +24,8 @@ Judge = Annotated[
     typer.Option(
         "--judge",
         "-j",
-        help="anthropic/MODEL, openai/MODEL, litellm/ANY, local/NAME, rules/process, replay/FILE, fake/always-N.",
+        help="anthropic/MODEL, openai/MODEL, litellm/ANY, local/NAME, rules/process, replay/FILE, fake/always-N, "
+        "jury/NAME.",
     ),
 ]
 BaseUrl = Annotated[

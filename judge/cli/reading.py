@@ -11,6 +11,7 @@ from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.types import Reference, Trajectory
+    from judge.types.probe import ProbeReport
 
 
 def trajectories(
@@ -98,3 +99,22 @@ def text_file(path: str | None, what: str) -> str | None:
         return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"The {what} file {path!r} cannot be read: {error}.") from None
+
+
+def probe_report(path: str) -> ProbeReport:
+    """The report that `judge probe --out` wrote.
+
+    Raises:
+        UsageError: The file does not read, or holds another thing.
+    """
+    from pydantic import ValidationError
+
+    from judge.types.probe import ProbeReport
+
+    try:
+        return ProbeReport.model_validate_json(Path(path).read_bytes())
+    except (OSError, ValidationError) as error:
+        raise UsageError(
+            f"--probes is {path!r}, which is no probe report: {str(error).splitlines()[0]}.",
+            hint="Give the probe.json that `judge probe --out DIR` writes.",
+        ) from None

@@ -210,7 +210,7 @@ def judge_set(
     """What the judge of `settings` says of every labelled run of a set, cached."""
     labelled = {label.trajectory_id for label in chosen.labels if label.criterion == asked.id}
     runs = [run for run in chosen.trajectories if run.id in labelled]
-    spec = PRIVATE.run(_spec(used, settings))
+    spec = judge_spec(used, settings)
     votes = max(repeats or 0, settings.samples or 0) or None
     verdicts: list[Verdict] = []
     for verdict in score_many(runs, used, settings=settings.model_copy(update={"samples": votes})):
@@ -253,6 +253,11 @@ def _work(verdicts: Sequence[Verdict]) -> Work:
         tokens=sum(tokens) / len(tokens) if tokens else None,
         usd=sum(usd) / len(usd) if usd and len(usd) == len(live) else None,
     )
+
+
+def judge_spec(used: Rubric, settings: Settings) -> JudgeSpec:
+    """The spec of the judge of `settings`, whose fingerprint certificates and probes are bound to. No call is made."""
+    return PRIVATE.run(_spec(used, settings))
 
 
 async def _spec(used: Rubric, settings: Settings) -> JudgeSpec:

@@ -19,18 +19,29 @@ from judge.calibration.sets import load_set
 from judge.calibration.shared_runs import SharedRuns, shared_runs
 from judge.calibration.switch import switch
 from judge.config import Settings
-from judge.engine.calibrating import judge_set, set_criterion, set_labels
+from judge.engine.calibrating import judge_set, judge_spec, set_criterion, set_labels
 from judge.engine.certifying import SEED, voter
 from judge.engine.facade import rubric_of
 from judge.engine.jury_report import Heard, live_jury_report, recorded_jury_report
+from judge.engine.probe_findings import ProbesKnown
 from judge.errors import LabelError, TooFewLabels, UsageError
 from judge.registry import unknown
 from judge.types.calibration_set import CalibrationSet
-from judge.types.comparison import Comparison, Switch, Work
+from judge.types.comparison import Comparison, ProbeFindings, Switch, Work
 from judge.types.jury import Jury
 from judge.types.label import Split
+from judge.types.probe import ProbeReport
 from judge.types.rubric import BinaryScale, Rubric
 from judge.types.verdict import VoteRule
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which judge stands behind a name in a comparison, as it was asked for."""
+
+    judge: str
+    rubric: Rubric
+    fingerprints: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,8 @@ class Compared:
     Attributes:
         reasons: Judge to run to the judge's reason. `scores`: to its own score before a cut. `agents`: run to agent.
         juries: How the members of each jury err together, by the jury's name.
+        origins: Of live judges, by their names here.
+        pass_mark: Lowest passing score of the judges' own scale, where scores were cut.
     """
 
     comparison: Comparison
@@ -49,6 +62,8 @@ class Compared:
     agents: Mapping[str, str] = field(default_factory=dict)
     work: Mapping[str, Work] = field(default_factory=dict)
     juries: Mapping[str, JuryErrors] = field(default_factory=dict)
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    pass_mark: float | None = None
 
     def switch(self, old: str, new: str, *, margin: float, pass_mark: float | None = None) -> Switch:
         """Whether `new` may take the place of `old`; see `judge.calibration.switch.switch`."""
@@ -61,7 +76,7 @@ class Compared:
             agents=self.agents,
             work=self.work,
             scores=self.scores,
-            pass_mark=pass_mark,
+            pass_mark=self.pass_mark if pass_mark is None else pass_mark,
             rng=np.random.default_rng(SEED),
         )
 
@@ -75,6 +90,7 @@ def compare_set(
     criterion: str | None = None,
     repeats: int | None = None,
     split: Split = "test",
+    probes: Sequence[ProbeReport] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Compared:
     """Runs every judge under every rubric on one split of a set (cached) and compares them there.
@@ -83,11 +99,17 @@ def compare_set(
         rubrics: None given means the one that the set's criterion names. With several, a judge under each of them
             counts as a judge, named "JUDGE, RUBRIC"; of two rubrics with one id, "JUDGE, RUBRIC VERSION". All are
             held against the labels that were made under the set's own rubric.
+        probes: Reports of `judge probe`, shown beside the judge that each is of; certificates in the settings' folder
+            count as well.
 
     Raises:
         LabelError, UsageError: The set is inconsistent, or has no such criterion.
         TooFewLabels: Fewer than two judges, or nothing to compare.
+        FingerprintMismatch: A probe report is of none of these judges.
     """
+    known = ProbesKnown(probes, settings.certificates)
+    probed: dict[str, ProbeFindings] = {}
+    origins: dict[str, Origin] = {}
     chosen = only_split(name if isinstance(name, CalibrationSet) else load_set(name), split)
     asked = set_criterion(chosen, criterion)
     used = [rubric_of(rubric, settings) for rubric in rubrics or (asked.rubric,)]
@@ -95,6 +117,12 @@ def compare_set(
     labels, stale = set_labels(
         chosen.labels, asked, asked.rubric_version or rubric_of(asked.rubric, settings).version, chosen.clusters()
     )
+    if probes:  # before anything is spent
+        for rubric in used:
+            for judge in judges:
+                spec = judge_spec(rubric, settings.model_copy(update={"judge": judge}))
+                known.of(spec.fingerprint, rubric.fingerprint)
+        known.refuse_strangers()
     datasets: list[Dataset] = []
     juries: dict[str, tuple[Jury, Dataset, Heard]] = {}
     reasons: dict[str, Mapping[str, str]] = {}
@@ -123,6 +151,11 @@ def compare_set(
             datasets.append(replace(data, judge=shown))
             if judged.spec.jury is not None and judged.heard is not None:
                 juries[shown] = (judged.spec.jury, datasets[-1], judged.heard)
+            prints = {"judge": judged.spec.fingerprint, "rubric": rubric.fingerprint}
+            origins[shown] = Origin(judge=judge, rubric=rubric, fingerprints=prints)
+            findings = known.of(prints["judge"], prints["rubric"])
+            if findings is not None:
+                probed[shown] = findings
             reasons[shown] = judged.beside.reasons
             work[shown] = judged.work
             agents.update(judged.beside.agents)
@@ -133,6 +166,9 @@ def compare_set(
         reasons=reasons,
         work=work,
         agents=agents,
+        probes=probed,
+        origins=origins,
+        pass_mark=asked.pass_mark,
         juries={
             name: live_jury_report(
                 jury, data, said, mark=asked.pass_mark, beside=beside, rng=np.random.default_rng(SEED)
@@ -249,6 +285,7 @@ def compare_files(
         reasons=reasons,
         work={**(work or {}), **{jury.data.judge: _jury_work(jury, work or {}) for jury in seated}},
         agents=agents,
+        pass_mark=pass_mark,
         juries={
             jury.name: recorded_jury_report(jury, own, data, dev, rng=np.random.default_rng(SEED))
             for jury, own in zip(juries, seated, strict=True)
@@ -288,6 +325,9 @@ def _compared(
     work: Mapping[str, Work],
     agents: Mapping[str, str],
     juries: Mapping[str, JuryErrors] | None = None,
+    probes: Mapping[str, ProbeFindings] | None = None,
+    origins: Mapping[str, Origin] | None = None,
+    pass_mark: float | None = None,
 ) -> Compared:
     runs = shared_runs(datasets)
     scores = {
@@ -297,13 +337,15 @@ def _compared(
     }
     rng = np.random.default_rng(SEED)
     return Compared(
-        comparison=compare(runs, label_set=label_set, work=work, rng=rng),
+        comparison=compare(runs, label_set=label_set, work=work, probes=probes, rng=rng),
         runs=runs,
         reasons=reasons,
         scores=scores,
         agents=agents,
         work=work,
         juries=juries or {},
+        origins=origins or {},
+        pass_mark=pass_mark,
     )
 
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from judge.calibration.jury_errors import JuryErrors
-from judge.report.calibration import decimals, statistic_text
+from judge.report.calibration import DECISION_WORDS, decimals, statistic_text
 from judge.report.jury import causes, jury_lines
 from judge.report.numbers import number, usd
-from judge.types.comparison import Comparison, JudgePair, JudgeRow, Switch
+from judge.types.certificate import Certificate
+from judge.types.comparison import Comparison, JudgePair, JudgeRow, ProbeFindings, Switch
 from judge.types.estimate import Statistic
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def comparison_text(found: Comparison, juries: Mapping[str, JuryErrors]) -> str:
     for row in found.judges:
         if row.failures:
             lines.append(f"  {row.judge}: without a score " + causes(row.failures))
+    lines += [f"  {row.judge}: probes from a {row.probes.source}" for row in found.judges if row.probes is not None]
     ordered = pairs_by_interest(found)
     lines += ["", f"Pairs ({min(SHOWN_PAIRS, len(ordered))} of {len(ordered)}; p by Holm over all):"]
     lines += _columns([PAIR_HEADER, *(pair_cells(pair) for pair in ordered[:SHOWN_PAIRS])])
@@ -75,6 +77,12 @@ def switch_text(found: Switch) -> str:
     return "\n".join(lines)
 
 
+def certificate_text(found: Certificate) -> str:
+    """What a calibration of the new judge decided."""
+    lines = [f"Certificate {found.id} of {found.scope.judge.name}: {DECISION_WORDS[found.decision]}"]
+    return "\n".join([*lines, *(f"  {reason}" for reason in found.reasons[:6])])
+
+
 def rubric_work_text(found: RubricWork) -> str:
     """Disagreements by group, and the edit beside the present rubric."""
     n = found.agreed + sum(len(group.runs) for group in found.groups)
@@ -99,6 +107,7 @@ def rubric_work_text(found: RubricWork) -> str:
 
 ROW_HEADER = [
     "judge", "right", "kappa", "good passed", "bad caught", "rank", "scored", "wobble", "s", "tokens", "price",
+    "probes",
 ]  # fmt: skip
 PAIR_HEADER = ["pair", "difference", "only a / only b", "p", "p by task", "p Holm", "same", "errors", "better"]
 
@@ -120,7 +129,23 @@ def row_cells(row: JudgeRow) -> list[str]:
         number(row.work.seconds),
         number(row.work.tokens),
         usd(row.work.usd),
+        _probes(row.probes),
     ]
+
+
+PROBE_WORDS = {
+    "implanted_faults": "faults seen",
+    "specificity_on_parents": "unchanged passed",
+    "attacks": "attacks broken",
+    "null_answers": "constant answers passed",
+    "biases": "largest bias",
+}
+
+
+def _probes(found: ProbeFindings | None) -> str:
+    if found is None:
+        return "not probed"
+    return ", ".join(f"{PROBE_WORDS.get(name, name)} {_short(claim.value)}" for name, claim in found.claims.items())
 
 
 def pair_cells(pair: JudgePair) -> list[str]:

@@ -13,19 +13,26 @@ from judge.report.calibration import statistic_text
 from judge.report.compare import (
     PAIR_HEADER,
     ROW_HEADER,
+    certificate_text,
     pair_cells,
     pairs_by_interest,
     row_cells,
 )
 from judge.report.jury import causes, jury_lines
 from judge.report.numbers import number
+from judge.types.certificate import Certificate
 from judge.types.comparison import Comparison, Switch
 
 MOST_PAIRS = 200
 
 
-def comparison_page(found: Comparison, juries: Mapping[str, JuryErrors], switched: Switch | None = None) -> str:
-    """The whole comparison as HTML; every text from a judge is escaped."""
+def comparison_page(
+    found: Comparison,
+    juries: Mapping[str, JuryErrors],
+    switched: Switch | None = None,
+    certificate: Certificate | None = None,
+) -> str:
+    """The whole comparison as HTML, with the certificate of the new judge; every text from a judge is escaped."""
     environment = Environment(
         loader=PackageLoader("judge.report"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -38,6 +45,7 @@ def comparison_page(found: Comparison, juries: Mapping[str, JuryErrors], switche
     return environment.get_template("compare.html.jinja").render(
         found=found,
         switched=switched,
+        certified=certificate_text(certificate).split("\n") if certificate is not None else [],
         row_header=ROW_HEADER,
         rows=[row_cells(row) for row in found.judges],
         pair_header=PAIR_HEADER,

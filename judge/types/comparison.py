@@ -24,6 +24,22 @@ class Work(Record):
     usd: float | None = None
 
 
+class ProbeFindings(Record):
+    """What a probing of exactly this judge found.
+
+    Attributes:
+        source: "probe report", or the certificate that the claims stand in.
+        decision: Of the report; None from a certificate, which decides on more than probes.
+        claims: Claim to its statistic, e.g. "implanted_faults"; what was not probed is absent.
+    """
+
+    omit_none: ClassVar[bool] = False
+
+    source: str
+    decision: str | None
+    claims: dict[str, Statistic]
+
+
 class JudgeRow(Record):
     """One judge among others.
 
@@ -36,6 +52,7 @@ class JudgeRow(Record):
         rank: Place by `right`, 1 is best, ties share the middle; `rank_low` to `rank_high` is its 95 % interval over
             resampled tasks, None where one task alone is there.
         wobble: Chance that two samples of a run differ; null where each run was judged once.
+        probes: None where this judge was not probed.
     """
 
     omit_none: ClassVar[bool] = False
@@ -53,6 +70,7 @@ class JudgeRow(Record):
     rank_high: float | None
     wobble: Statistic
     work: Work = Work()
+    probes: ProbeFindings | None = None
 
 
 class JudgePair(Record):
