@@ -170,7 +170,7 @@ class RedisCache:
 
     def script(self, text: str, *arguments: str) -> Any:
         """What a script says on one key, or None where Redis does not do it."""
-        return self._ask("claiming a call", lambda: self._server.eval(text, 1, *arguments))
+        return self._ask("claiming a call", lambda: self._server.eval(text, 1, *arguments), counts=False)
 
     def stats(self) -> dict[str, Any]:
         """{"path": address, "entries": replies kept, "bytes": length of their texts}.
@@ -218,10 +218,10 @@ class RedisCache:
                 f"The cache {self.address} does not answer: {self._why(error)}", hint="Try again when it is up."
             ) from None
 
-    def _ask(self, doing: str, ask: Callable[[], Done]) -> Done | None:
-        """The answer of Redis, or None where there is none; never an error."""
+    def _ask(self, doing: str, ask: Callable[[], Done], *, counts: bool = True) -> Done | None:
+        """The answer of Redis, or None where there is none; never an error. `counts`: as a failure, if it is one."""
         if self._clock() < self._away_until:
-            self.failures += 1
+            self.failures += counts
             return None
         try:
             return ask()
@@ -232,7 +232,7 @@ class RedisCache:
         except (self._errors.RedisError, OSError) as error:
             self._away_until = self._clock() + AWAY_S
             self._warn(doing, error)
-        self.failures += 1
+        self.failures += counts
         return None
 
     def _warn(self, doing: str, error: Exception) -> None:
