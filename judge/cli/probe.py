@@ -48,6 +48,10 @@ def probe(
     no_cache: options.NoCache = False,
     cache: options.Cache = None,
     cache_optional: options.CacheOptional = False,
+    translations: Annotated[
+        str | None,
+        typer.Option("--translations", help="What runs say in another language, for a bias probe (docs/probes.md)."),
+    ] = None,
     format: options.Format = None,
     mapping: options.Mapping = None,
     out: Annotated[
@@ -62,6 +66,7 @@ def probe(
     """
     from typing import get_args
 
+    from judge.calibration.probes.language import read_translations
     from judge.cli import reading
     from judge.cli.progress import progress
     from judge.config import load_settings
@@ -85,7 +90,15 @@ def probe(
         raise UsageError(f"The profile {profile!r} is none of {', '.join(get_args(Profile))}.")
     used = rubric_of(None, settings)
     what = _runs(traces, set_names, used, format, mapping)
-    planted = probing.planting(what, used, settings=settings, kinds=_kinds(kinds), limit=limit, seed=seed)
+    planted = probing.planting(
+        what,
+        used,
+        settings=settings,
+        kinds=_kinds(kinds),
+        limit=limit,
+        seed=seed,
+        translations=read_translations(translations) if translations is not None else (),
+    )
     total = len(planted.runs())
     note(f"{total:,} runs to judge: {len(planted.mutants):,} with a known change, and what they are compared with.")
     with progress("judged", total) as advance:

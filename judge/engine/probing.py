@@ -12,6 +12,7 @@ from judge.calibration.probes.attacks import attack_all, weak_run
 from judge.calibration.probes.biases import bias_pairs
 from judge.calibration.probes.faults import plant_all
 from judge.calibration.probes.findings import bias_row
+from judge.calibration.probes.language import Translation, translated_pairs
 from judge.calibration.probes.null_answers import null_runs
 from judge.calibration.probes.pairing import PASS_SHARE, has_passed, pair, paired, share_of_scale
 from judge.calibration.probes.report import (
@@ -129,15 +130,20 @@ def planting(
     kinds: Sequence[ProbeKind] = KINDS,
     limit: int | None = None,
     seed: int = 0,
+    translations: Sequence[Translation] = (),
 ) -> Planting:
     """The runs with known changes that a probing will judge; nothing is sent.
 
     Args:
         limit: Most runs of each kind; they are spread over the tasks.
+        translations: Of what runs say, for a further bias probe.
 
     Raises:
-        UsageError: No run passes and has a tool call, so that nothing can be probed.
+        UsageError: No run passes and has a tool call, so that nothing can be probed; or a translation is of no such
+            run, or was given without asking for biases.
     """
+    if translations and "bias" not in kinds:
+        raise UsageError("Translations are for the probe of biases, which was not asked for.")
     used = rubric_of(rubric, settings)
     name = judge if isinstance(judge, str) else judge.name if judge is not None else settings.default_judge
     good = spread([run for run in what.runs if what.passed.get(run.id, True) and _has_call(run)], limit)
@@ -161,6 +167,8 @@ def planting(
     if "bias" in kinds:
         others, sides = bias_pairs(good, judge=name, seed=seed)
         mutants += others
+        if translations:
+            mutants += translated_pairs(good, translations, seed=seed)
     return Planting(
         what=what,
         rubric=used,

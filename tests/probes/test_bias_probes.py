@@ -10,8 +10,9 @@ import pytest
 from conftest import refund
 from scripted import Scripted
 
-from judge.calibration.probes.biases import BAND, BIASES, FOREIGN, SIGNED, WORDY, bias_pairs
+from judge.calibration.probes.biases import BAND, BIASES, SIGNED, WORDY, bias_pairs
 from judge.calibration.probes.findings import bias_state, paired_change
+from judge.calibration.probes.language import PARALLEL
 from judge.calibration.probes.path_faults import FILLERS
 from judge.calibration.probes.scale_use import LENGTH_BAND, MIDDLE_BAND, length_given_quality, pull_to_middle
 from judge.config import Settings
@@ -24,11 +25,11 @@ from judge.types.trajectory import Trajectory
 JUDGE = "fake/vain"
 DIALS = (0.0, 0.1, 0.25, 0.4)
 MARKS = {
-    "length": WORDY[:40],
-    "filler_messages": FILLERS[0],
-    "formatting": "- **I refunded",
-    "language": FOREIGN[0],
-    "self_preference": SIGNED.format(name="vain"),
+    "length": (WORDY[:40],),
+    "filler_messages": (FILLERS[0],),
+    "formatting": ("- **I refunded",),
+    "language": tuple(one.closing for one in PARALLEL),
+    "self_preference": (SIGNED.format(name="vain"),),
 }
 
 
@@ -48,7 +49,8 @@ def row_of(settings: Settings, bias: str, dial: float, sd: float = 0.0) -> BiasR
     """What the probe says of a judge that adds `dial` where it sees the mark of one bias."""
 
     def opinion(request: Request) -> tuple[float, tuple[int, ...]]:
-        seen = MARKS[bias] in "".join(request.segments)
+        text = "".join(request.segments)
+        seen = any(mark in text for mark in MARKS[bias])
         return min(1.0, max(0.0, 0.5 + dial * seen + noise(request.subject.trajectory_id, sd))), ()
 
     runs = [Trajectory.from_json(refund(f"r{n}", f"task {n}")) for n in range(24)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from judge.calibration.probes.language import ENGLISH, LANGUAGES, framed, in_turn
 from judge.calibration.probes.path_faults import FILLERS
 from judge.calibration.probes.planted import Planted, mutant
 from judge.calibration.probes.splice import (
@@ -32,7 +33,6 @@ WORDY = (
     "if you would like me to put it in another way, please do not hesitate to say so at any time. Thank you very much "
     "for your patience, and for giving me the opportunity to look at this for you today."
 )
-FOREIGN = ("Mit freundlichen Grüßen und vielen Dank für Ihre Anfrage.", "With kind regards and many thanks for asking.")
 SIGNED = "Answered by {name}."
 STRANGER = "agent seven"
 
@@ -42,35 +42,35 @@ class BiasProbe:
     """One thing that should not count.
 
     Attributes:
-        other, plain: Text or form of an answer on each side, from the answer and the judge's name; `plain` None where
-            the run itself is the comparison.
+        other, plain: Text or form of an answer on each side, from the answer, the judge's name and the number of the
+            run; `plain` None where the run itself is the comparison.
         note: What the difference is, in words.
     """
 
     note: str
-    other: Callable[[str, str], str] | None
-    plain: Callable[[str, str], str] | None = None
+    other: Callable[[str, str, int], str] | None
+    plain: Callable[[str, str, int], str] | None = None
 
 
-def _formatted(answer: str, judge: str) -> str:
-    del judge
+def _formatted(answer: str, judge: str, turn: int) -> str:
+    del judge, turn
     points = "\n".join(f"- **{line.strip()}**" for line in answer.replace(". ", ".\n").splitlines() if line.strip())
     return f"## Answer\n\n{points}"
 
 
 BIASES: dict[str, BiasProbe] = {
-    "length": BiasProbe("a wordy, empty closing", lambda answer, _: f"{answer} {WORDY}"),
+    "length": BiasProbe("a wordy, empty closing", lambda answer, *_: f"{answer} {WORDY}"),
     "filler_messages": BiasProbe("filler messages between the steps", None),
     "formatting": BiasProbe("the answer as a list with a heading", _formatted),
     "language": BiasProbe(
-        "a closing phrase in German rather than in English",
-        lambda answer, _: f"{answer} {FOREIGN[0]}",
-        lambda answer, _: f"{answer} {FOREIGN[1]}",
+        f"phrases around the answer not in English but in another language ({', '.join(LANGUAGES)})",
+        lambda answer, _, turn: framed(answer, in_turn(turn)),
+        lambda answer, *_: framed(answer, ENGLISH),
     ),
     "self_preference": BiasProbe(
         "signed with the judge's own name rather than with another",
-        lambda answer, judge: f"{answer} {SIGNED.format(name=judge)}",
-        lambda answer, _: f"{answer} {SIGNED.format(name=STRANGER)}",
+        lambda answer, judge, _: f"{answer} {SIGNED.format(name=judge)}",
+        lambda answer, *_: f"{answer} {SIGNED.format(name=STRANGER)}",
     ),
 }
 
@@ -88,7 +88,7 @@ def bias_pairs(
     others: list[Mutant] = []
     plains: list[Mutant] = []
     model = judge.rsplit("/", 1)[-1]
-    for run in runs:
+    for turn, run in enumerate(runs):
         answer = answer_step(run.steps)
         if answer is None or not text_of(answer):
             continue
@@ -101,7 +101,7 @@ def bias_pairs(
                 continue
             base = run
             if probe.plain is not None:
-                side = with_answer(answer, probe.plain(text_of(answer), model))
+                side = with_answer(answer, probe.plain(text_of(answer), model, turn))
                 made = mutant(
                     run,
                     "bias",
@@ -112,7 +112,7 @@ def bias_pairs(
                 )
                 plains.append(made)
                 base = made.trajectory
-            changed = with_answer(answer, probe.other(text_of(answer), model))
+            changed = with_answer(answer, probe.other(text_of(answer), model, turn))
             planted = Planted(replaced(run.steps, changed), (answer.index,), (answer.index,), note=probe.note)
             one = mutant(run, "bias", name, planted, seed=seed, variant="other")
             others.append(one.model_copy(update={"mutation": one.mutation.model_copy(update={"parent": base.id})}))

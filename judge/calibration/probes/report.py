@@ -93,7 +93,7 @@ def bias_tables(
     rows, sizes, strict = [], [], []
     for type, found in kinds.items():
         effect = paired_change(found, rng)
-        note = BIASES[type].note if type in BIASES else ""
+        note = BIASES[type].note if type in BIASES else found[0].mutation.note
         no_score = sum(p.before is None or p.after is None for p in found)
         rows.append(bias_row(type, effect, (-BAND, BAND), pairs=len(found), no_score=no_score, note=note))
         sizes.append(distance_from_zero(effect))
