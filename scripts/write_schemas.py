@@ -10,11 +10,13 @@ from pathlib import Path
 
 from judge.types import JudgeSpec, Label, Record, Reference, Reply, Request, Rubric, Trajectory, Verdict
 from judge.types.certificate import Certificate
+from judge.types.pair import PairVerdict
 
 PUBLISHED: dict[str, type[Record]] = {
     "certificate": Certificate,
     "judge-spec": JudgeSpec,
     "label": Label,
+    "pair-verdict": PairVerdict,
     "reference": Reference,
     "reply": Reply,
     "request": Request,

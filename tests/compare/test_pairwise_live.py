@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 from loopback import LoopbackServer, Received, Scripted, chat, refused
@@ -19,6 +20,8 @@ from judge.engine.setup import make_setup
 from judge.errors import BudgetReached, TerminalError, UsageError
 from judge.prompt import load_rubric
 from judge.types.pair import PairVerdict
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -48,7 +51,10 @@ def test_both_orders_are_asked_and_a_winner_is_named_by_its_run(settings: Settin
     assert [(order.first, order.votes[0].evidence[0].run) for order in (first, second)] == [("a", "a"), ("b", "b")]
     assert verdict.trust.state == "uncertified"
     assert "Untested" in verdict.trust.reasons[0]
-    assert PairVerdict.from_json(json.loads(json.dumps(verdict.to_json()))) == verdict
+    written = json.loads(json.dumps(verdict.to_json()))
+    assert PairVerdict.from_json(written) == verdict
+    schema = json.loads((ROOT / "docs" / "schemas" / "pair-verdict.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(written)
 
 
 @pytest.mark.parametrize(("word", "orders"), [("X", ("a", "b")), ("Y", ("b", "a"))])
