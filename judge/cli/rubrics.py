@@ -86,6 +86,12 @@ def improve(
     set_name: Annotated[str, typer.Argument(help="A calibration set with dev labels.", metavar="SET")],
     rubric: Annotated[str | None, typer.Option("--rubric", "-r", help="Rubric; the set names its own.")] = None,
     edit: Annotated[str | None, typer.Option("--edit", help="A changed rubric to measure on the same runs.")] = None,
+    ask: Annotated[
+        str | None, typer.Option("--ask", help="A model to propose an edit from the disagreements; it is never taken.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="File for the proposed rubric; ID-VERSION.yaml by default.")
+    ] = None,
     criterion: Annotated[str | None, typer.Option("--criterion", help="Criterion of the set.")] = None,
     judge: options.Judge = None,
     final: Annotated[
@@ -98,7 +104,7 @@ def improve(
 
     from judge.config import load_settings
     from judge.engine.rubric_work import work_on_rubric
-    from judge.report.compare import rubric_work_text
+    from judge.report.rubric_work import rubric_work_text
 
     found = work_on_rubric(
         set_name,
@@ -106,6 +112,8 @@ def improve(
         settings=load_settings({"judge": judge}),
         now=datetime.now(UTC),
         edit=edit,
+        ask=ask,
+        out=Path(out) if out is not None else None,
         criterion=criterion,
         final=final,
     )
@@ -113,3 +121,5 @@ def improve(
         emit(found.to_json())
     else:
         say(rubric_work_text(found))
+    if found.proposal is not None and found.proposal.edit is None:
+        raise typer.Exit(4)

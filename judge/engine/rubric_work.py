@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
@@ -17,11 +17,14 @@ from judge.config import Settings
 from judge.engine.calibrating import set_criterion
 from judge.engine.comparing import Compared, compare_set
 from judge.engine.facade import rubric_of
+from judge.engine.rubric_edit import Proposal, propose
+from judge.errors import UsageError
+from judge.prompt.rubric_edit import Disagreement, clauses
 from judge.store.certificates import count_use
 from judge.types.comparison import Comparison
 from judge.types.label import Split
 from judge.types.record import Record, fingerprint
-from judge.types.rubric import Criterion, LevelScale
+from judge.types.rubric import Criterion
 
 WORD = re.compile(r"[a-z]{4,}")
 
@@ -49,6 +52,7 @@ class RubricWork(Record):
     """Attributes:
     groups: Disagreements of the present rubric, the largest group first.
     edited: Present and edited rubric side by side; None without an edit.
+    proposal: What a model proposed, where one was asked; `edited` measures it. It is never taken by itself.
     split: Runs that were measured on. `looks`: how often the test split was used for this set, with this one; None on
         dev.
     """
@@ -60,6 +64,7 @@ class RubricWork(Record):
     groups: tuple[DisagreementGroup, ...]
     agreed: int
     edited: Comparison | None = None
+    proposal: Proposal | None = None
     looks: int | None = None
 
 
@@ -71,6 +76,8 @@ def work_on_rubric(
     now: datetime,
     edit: str | Path | None = None,
     criterion: str | None = None,
+    ask: str | None = None,
+    out: Path | None = None,
     final: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> RubricWork:
@@ -79,11 +86,19 @@ def work_on_rubric(
     Args:
         rubric: None for the one that the set's criterion names.
         edit: A changed rubric, with a version of its own.
+        ask: Model that is asked for an edit, from the disagreements on dev runs; `out` is the file to write it to.
         final: Measure on the test split instead; counted beside the certificates.
 
     Raises:
         TooFewLabels: The split has no labels.
+        UsageError: An edit is asked for and given too, or would be made from the test split.
+        ProviderError: The asked model cannot be reached.
     """
+    if ask is not None and (final or edit is not None):
+        raise UsageError(
+            "An edit is proposed from dev runs alone." if final else "An edit is given already.",
+            hint="Ask first, read the proposal, then measure it with --edit FILE, and with --final when done.",
+        )
     asked = set_criterion(load_set(set_name), criterion)
     used = rubric_of(rubric if rubric is not None else asked.rubric, settings)
     split: Split = "test" if final else "dev"
@@ -99,6 +114,29 @@ def work_on_rubric(
     asked_of = next(c for c in used.criteria if c.id == (asked.judged_by or asked.id))
     present = found.runs.judges[0]
     groups, agreed = _groups(found, present, asked_of)
+    edited = found.comparison if edit is not None else None
+    proposal = None
+    if ask is not None and groups:
+        present_rubric = rubrics[0]
+        proposal = propose(
+            present_rubric,
+            used,
+            asked_of,
+            [
+                Disagreement(people=group.people, judge=group.said, reason=group.reasons.get(run, ""))
+                for group in groups
+                for run in group.runs
+            ],
+            asked=ask,
+            settings=settings,
+            out=out,
+            runs=found.runs.items,
+        )
+        if proposal.path is not None and proposal.sound:
+            both = [present_rubric, proposal.path]
+            edited = compare_set(
+                set_name, [judge], settings=settings, rubrics=both, criterion=asked.id, split=split, progress=progress
+            ).comparison
     looks = None
     if final:
         look = fingerprint([rubric_of(each, settings).fingerprint for each in rubrics])
@@ -108,17 +146,15 @@ def work_on_rubric(
         split=split,
         groups=groups,
         agreed=agreed,
-        edited=found.comparison if edit is not None else None,
+        edited=edited,
+        proposal=proposal,
         looks=looks,
     )
 
 
 def clauses_of(criterion: Criterion) -> tuple[str, ...]:
     """What the criterion says a judge should hold to: its clauses and the anchors of its levels."""
-    texts = [part.strip() for text in (criterion.counts, criterion.not_counts) for part in (text or "").split(";")]
-    if isinstance(criterion.scale, LevelScale):
-        texts += [level.anchor for level in criterion.scale.levels if level.anchor]
-    return tuple(text for text in texts if text)
+    return tuple(text for place, text in clauses(criterion).items() if place != "question")
 
 
 def _groups(found: Compared, judge: str, criterion: Criterion) -> tuple[tuple[DisagreementGroup, ...], int]:
@@ -145,11 +181,6 @@ def _groups(found: Compared, judge: str, criterion: Criterion) -> tuple[tuple[Di
     ]
     groups.sort(key=lambda group: (-len(group.runs), group.people))
     return tuple(groups), len(runs.items) - sum(len(group.runs) for group in groups)
-
-
-def _touched(reasons: Sequence[str], clauses: tuple[str, ...]) -> dict[str, int]:
-    nearest = (_nearest(reason, clauses) for reason in reasons)
-    return dict(Counter(clause for clause in nearest if clause is not None).most_common(3))
 
 
 def _nearest(reason: str, clauses: tuple[str, ...]) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from judge.calibration.jury_errors import JuryErrors
 from judge.report.calibration import DECISION_WORDS, decimals, statistic_text
@@ -12,9 +11,6 @@ from judge.report.numbers import number, usd
 from judge.types.certificate import Certificate
 from judge.types.comparison import Comparison, JudgePair, JudgeRow, ProbeFindings, Switch
 from judge.types.estimate import Statistic
-
-if TYPE_CHECKING:
-    from judge.engine.rubric_work import RubricWork
 
 SHOWN_PAIRS = 12
 SHOWN_FLIPS = 10
@@ -81,28 +77,6 @@ def certificate_text(found: Certificate) -> str:
     """What a calibration of the new judge decided."""
     lines = [f"Certificate {found.id} of {found.scope.judge.name}: {DECISION_WORDS[found.decision]}"]
     return "\n".join([*lines, *(f"  {reason}" for reason in found.reasons[:6])])
-
-
-def rubric_work_text(found: RubricWork) -> str:
-    """Disagreements by group, and the edit beside the present rubric."""
-    n = found.agreed + sum(len(group.runs) for group in found.groups)
-    lines = [
-        f"== rubric {found.rubric} on the {found.split} split: people and judge agree on {found.agreed} of {n} runs"
-    ]
-    for group in found.groups:
-        said = number(group.said, absent="no score")
-        lines += [
-            "",
-            f"People {number(group.people)}, judge {said}: {len(group.runs)} runs ({', '.join(group.runs[:5])})",
-        ]
-        lines += [f"  touches {times} ×: {clause}" for clause, times in group.clauses.items()]
-        shown = [(run, reason) for run, reason in group.reasons.items() if reason][:2]
-        lines += [f"  {run}: {reason}"[:300] for run, reason in shown]
-    if found.edited is not None:
-        lines += ["", comparison_text(found.edited, {})]
-    if found.looks is not None:
-        lines += ["", f"The test split of this set was looked at {found.looks} time(s) for rubrics, this one included."]
-    return "\n".join(lines)
 
 
 ROW_HEADER = [
