@@ -31,6 +31,9 @@ def serve(
         list[str] | None, typer.Option("--judge", "-j", help="A judge on offer; again for more, the first is default.")
     ] = None,
     rubric: Annotated[list[str] | None, typer.Option("--rubric", "-r", help="File of a rubric of your own.")] = None,
+    own_set: Annotated[
+        list[str] | None, typer.Option("--set", help="Folder of a calibration set of your own; again for more.")
+    ] = None,
     require_trust: Annotated[
         bool, typer.Option("--require-trust", help="Refuse every judge without a valid certificate.")
     ] = False,
@@ -84,6 +87,7 @@ def serve(
         port=port,
         judges=tuple(judge or ()),
         rubrics=tuple(Path(path) for path in rubric or ()),
+        sets=tuple(Path(path) for path in own_set or ()),
         require_trust=require_trust,
         hosts=tuple(allow_host or ()),
         retention=retention,

@@ -23,8 +23,10 @@ from judge.server import (
     measuring,
     pages,
     problems,
+    report_pages,
     scoring,
-)  # fmt: skip
+    sets,
+)
 from judge.server.guard import LOOPBACK, Guard
 from judge.server.problems import Problem
 from judge.server.service import Service
@@ -34,6 +36,9 @@ ABOUT = (
     "Scores trajectories of AI agents with an LLM judge and says with every score whether that judge can be trusted. "
     "Errors are problem documents (RFC 9457). A judgement that failed is never a number."
 )
+PARTS = (
+    health, scoring, measuring, labels, batches, sets, calibrations, comparisons, forgetting, pages, report_pages,
+)  # fmt: skip
 
 
 def create_app(service: Service) -> FastAPI:
@@ -61,9 +66,8 @@ def create_app(service: Service) -> FastAPI:
     app.state.workers = workers
     problems.install(app, _on_page)
     app.add_exception_handler(pages.SignInFirst, _to_sign_in)
-    for part in (health, scoring, measuring, labels, batches, calibrations, comparisons, forgetting, pages):
+    for part in PARTS:
         app.include_router(part.router)
-    app.include_router(calibrations.page_router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     deployment = service.deployment
     hosts = {*LOOPBACK, *deployment.hosts} if deployment.on_loopback or deployment.hosts else None

@@ -1,55 +1,76 @@
-"""POST /v1/comparisons: judges of this service side by side on a shipped set, as a job."""
+"""POST /v1/comparisons: judges of this service side by side on the labels of a queue or a set, as a job."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Header
+from pydantic import ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from judge.calibration.sets import set_names
 from judge.errors import UnknownName
 from judge.server.access import ServiceHere
 from judge.server.batches import JobId, WorkersHere, listed
 from judge.server.calibrations import Admin
 from judge.server.cursors import Cursor, Limit
 from judge.server.problems import Problem
-from judge.server.repeats import as_json
+from judge.server.repeats import Repeats
+from judge.server.service import Service
+from judge.server.sets import Labelled, check_source
 
 router = APIRouter(tags=["calibrations"])
 
 
-class ComparisonRequest(BaseModel):
+class ComparisonRequest(Labelled):
     """Two judges or more, all on offer here."""
 
     model_config = ConfigDict(
         extra="forbid",
-        json_schema_extra={"examples": [{"set": "refunds", "judges": ["rules/process", "fake/always-4"]}]},
+        json_schema_extra={
+            "examples": [
+                {"queue": "refunds", "judges": ["rules/process", "fake/always-4"]},
+                {"set": "refunds", "judges": ["rules/process", "fake/always-4"]},
+            ]
+        },
     )
 
-    set: str = Field(max_length=100)
     judges: list[str] = Field(min_length=2, max_length=10)
-    criterion: str | None = Field(default=None, max_length=200)
 
 
-@router.post("/v1/comparisons", status_code=202, summary="Begin a comparison", responses={422: {}})
-async def begin(body: ComparisonRequest, service: ServiceHere, workers: WorkersHere, caller: Admin) -> Response:
-    """Every judge on the same runs; the report is a page under /reports."""
+def checked(service: Service, body: ComparisonRequest) -> dict[str, Any]:
+    """The request, when everything that it names is there.
+
+    Raises:
+        Problem: 422 otherwise.
+    """
+    check_source(service, body)
     try:
         for name in body.judges:
             service.judge_name(name)
     except UnknownName as error:
         raise Problem(422, error.kind, error.message, hint=error.hint) from None
-    if body.set not in set_names():
-        raise Problem(
-            422, "unknown_name", f"There is no shipped set {body.set!r}.", hint=f"There: {', '.join(set_names())}."
-        )
     if len(set(body.judges)) < len(body.judges):
         raise Problem(422, "invalid_request", "A judge stands twice.")
-    job = await run_in_threadpool(workers.add_job, "comparison", caller.name, body.model_dump(mode="json"))
-    return as_json(job.to_json(), 202)
+    return body.model_dump(mode="json")
+
+
+@router.post("/v1/comparisons", status_code=202, summary="Begin a comparison", responses={422: {}})
+async def begin(
+    body: ComparisonRequest,
+    service: ServiceHere,
+    workers: WorkersHere,
+    caller: Admin,
+    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+) -> Response:
+    """Every judge on the same runs; the report is a page under /reports."""
+
+    async def work() -> dict[str, Any]:
+        request = await run_in_threadpool(checked, service, body)
+        return (await run_in_threadpool(workers.add_job, "comparison", caller.name, request)).to_json()
+
+    repeats = Repeats(service, caller, idempotency_key, "comparisons")
+    return await repeats.answer(body.model_dump(mode="json"), work, 202)
 
 
 @router.get("/v1/comparisons", summary="Comparisons, newest first", responses={404: {}})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -151,7 +152,11 @@ def install(app: FastAPI, shown: Callable[[Request, Problem], Response | None]) 
         return answer(request, Problem(error.status_code, kind, str(error.detail), headers=error.headers))
 
     async def on_crash(request: Request, error: Exception) -> Response:
-        LOG.error("unexpected error", extra={"facts": {"path": request.url.path, "kind": type(error).__name__}})
+        # Where, and not what: the words of an error may hold a part of the request.
+        frames = traceback.extract_tb(error.__traceback__)
+        at = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+        facts = {"path": request.url.path, "kind": type(error).__name__, "at": at}
+        LOG.error("unexpected error: %s at %s", facts["kind"], at, extra={"facts": facts})
         return Problem(500, "internal_error", "Something went wrong inside the service; its log says what.").response()
 
     app.add_exception_handler(Problem, on_problem)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
+from judge.calibration.sets import load_set, set_names
 from judge.config import Settings
 from judge.engine.connection import Opened
 from judge.engine.facade import open_judge
@@ -23,6 +24,7 @@ from judge.store.database import open_database, sqlite_url
 from judge.store.jobs import Jobs, KeptAnswers
 from judge.store.label_queue import LabelQueues
 from judge.store.retention import Retention
+from judge.types.calibration_set import CalibrationSet
 from judge.types.rubric import Rubric
 
 
@@ -34,7 +36,7 @@ class Deployment:
         data: Folder of the database (unless `database` names another) and of the batches.
         database: URL, or None for SQLite in `data`.
         judges: Names that a request may ask for; the first is the default. Empty for the configured one alone.
-        rubrics: Files of own rubrics beside the shipped ones.
+        rubrics: Files of own rubrics beside the shipped ones. sets: Folders of own calibration sets.
         require_trust: Refuse every judge without a valid certificate, whatever a request says.
         hosts: Names that requests may be addressed to, beside the loopback ones.
         max_body: Bytes of one request. max_steps: of one trajectory. max_items: trajectories of one score request.
@@ -51,6 +53,7 @@ class Deployment:
     port: int = 8000
     judges: tuple[str, ...] = ()
     rubrics: tuple[Path, ...] = ()
+    sets: tuple[Path, ...] = ()
     require_trust: bool = False
     hosts: tuple[str, ...] = ()
     max_body: int = 32 * 1024 * 1024
@@ -79,6 +82,7 @@ class Service:
     deployment: Deployment
     engine: Engine
     rubrics: dict[str, Rubric]
+    own_sets: dict[str, CalibrationSet] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
     failures: FailureLimit = field(default_factory=FailureLimit)
     _judges: dict[str, Opened] = field(default_factory=dict)
@@ -133,6 +137,20 @@ class Service:
             raise unknown("rubric", name[:200], self.rubrics)
         return self.rubrics[name]
 
+    def set_names(self) -> tuple[str, ...]:
+        """The calibration sets that a request may name, the deployment's own first."""
+        return (*self.own_sets, *(name for name in set_names() if name not in self.own_sets))
+
+    def set(self, name: str) -> CalibrationSet:
+        """A calibration set by name; a path is never opened.
+
+        Raises:
+            UnknownName: There is none of that name.
+        """
+        if name not in self.set_names():
+            raise unknown("calibration set", name[:200], self.set_names())
+        return self.own_sets.get(name) or load_set(name)
+
     async def judge(self, name: str) -> Opened:
         """The judge, opened once for all requests."""
         if name not in self._judges:
@@ -154,7 +172,7 @@ def open_service(deployment: Deployment) -> Service:
 
     Raises:
         ConfigError: The database cannot be opened, or the service would be public without a key.
-        RubricError: A rubric does not load.
+        RubricError, LabelError: A rubric or a set does not load.
     """
     deployment.data.mkdir(parents=True, exist_ok=True, mode=0o700)
     engine = open_database(deployment.database or sqlite_url(deployment.data / "service.sqlite"))
@@ -170,4 +188,5 @@ def open_service(deployment: Deployment) -> Service:
     if settings_rubric not in rubrics:
         own.append(load_rubric(settings_rubric))
         rubrics[settings_rubric] = own[-1]
-    return Service(deployment, engine, rubrics | {rubric.id: rubric for rubric in own})
+    sets = {found.name: found for found in map(load_set, deployment.sets)}
+    return Service(deployment, engine, rubrics | {rubric.id: rubric for rubric in own}, sets)

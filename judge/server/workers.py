@@ -21,8 +21,8 @@ from judge.engine.run import Progress
 from judge.errors import JudgeError
 from judge.report.compare_page import comparison_page
 from judge.report.page import calibration_page
-from judge.server.label_set import set_of_queue
 from judge.server.service import Service
+from judge.server.sets import labelled
 from judge.store.jobs import Job, JobKind, new_id
 from judge.types.calibration_set import RequiredClaim
 from judge.types.trajectory import Trajectory
@@ -148,8 +148,7 @@ class Workers:
         settings = settings.model_copy(
             update={"judge": service.judge_name(asked["judge"]), "samples": asked["samples"] or settings.samples}
         )
-        chosen: Any = asked["set"] if asked["queue"] is None else set_of_queue(service.queues, asked["queue"])
-        rubric = None if asked["queue"] is None else service.rubric(service.queues.settings(asked["queue"]).rubric)
+        chosen, rubric = labelled(service, asked)
         told = _Told(service, job.id)
         asked_terms: dict[str, Any] = {}
         if asked["profile"] is not None:
@@ -173,10 +172,12 @@ class Workers:
     def _compare(self, job: Job) -> None:
         service, asked = self._service, job.request
         told = _Told(service, job.id)
+        chosen, rubric = labelled(service, asked)
         found = compare_set(
-            asked["set"],
+            chosen,
             [service.judge_name(name) for name in asked["judges"]],
             settings=service.deployment.settings,
+            rubrics=[rubric],
             criterion=asked["criterion"],
             progress=told.judged,
         )

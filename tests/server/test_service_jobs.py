@@ -265,19 +265,3 @@ def test_health_answers_while_judge_calls_run(start: Start, tmp_path: Path) -> N
         assert not any(call.done() for call in calls)
         assert answered < 0.5
         assert {call.result().status_code for call in calls} == {200}
-
-
-def test_judges_are_compared_and_the_report_is_a_page(start: Start, deployment: Any) -> None:
-    both = ("rules/process", "fake/always-4")
-    client = start(judges=both)
-    begun = client.post("/v1/comparisons", json={"set": "refunds", "judges": list(both)})
-    job = wait_for(client, f"/v1/comparisons/{begun.json()['id']}", seconds=60)
-    assert job["state"] == "done", job["error"]
-    assert {row["judge"] for row in job["result"]["judges"]} == set(both)
-    client.post("/sign-in", content="key=boss", headers={"content-type": "application/x-www-form-urlencoded"})
-    assert job["id"] in client.get("/reports").text
-    report = client.get(f"/reports/{job['id']}")
-    assert "rules/process" in report.text
-    assert "sandbox" in report.headers["content-security-policy"]
-    other = client.post("/v1/comparisons", json={"set": "refunds", "judges": ["rules/process", "replay/etc"]})
-    assert other.status_code == 422

@@ -1,0 +1,105 @@
+"""Calibrations and comparisons on queues, on sets of the deployment and on shipped ones, and the pages about them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running_service import Start, wait_for
+from service_runs import RATERS, runs
+
+from judge.calibration.sets import load_set
+from judge.store.set_folder import write_set
+
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+BOTH = ("rules/process", "fake/always-4")
+
+
+@pytest.fixture
+def own_set(tmp_path: Path) -> Path:
+    """A set of the deployment's own: the shipped refunds under another name, whose labels people gave."""
+    shipped = load_set("refunds")
+    settings = shipped.settings.model_copy(update={"name": "ours", "label_kinds_allowed": ("human",)})
+    labels = tuple(label.model_copy(update={"rater_kind": "human", "rater": "ana"}) for label in shipped.labels)
+    folder = tmp_path / "ours"
+    write_set(folder, shipped.model_copy(update={"name": "ours", "settings": settings, "labels": labels}))
+    return folder
+
+
+def signed_in(client: Any) -> str:
+    client.post("/sign-in", content="key=boss", headers=FORM)
+    return str(client.get("/reports").text.partition('name="csrf" value="')[2].partition('"')[0])
+
+
+def test_judges_are_compared_on_a_queue_and_the_report_is_a_page(start: Start) -> None:
+    client = start(judges=BOTH)
+    client.post("/v1/queues", json={"id": "desk", "rubric": "process", "pass_mark": 4, "trajectories": runs()})
+    for rater, values in RATERS.items():
+        for run, value in values.items():
+            body = {"queue": "desk", "trajectory_id": run, "value": value, "rater": rater}
+            assert client.post("/v1/labels", json=body).status_code == 201
+    begun = client.post("/v1/comparisons", json={"queue": "desk", "judges": list(BOTH), "criterion": "process"})
+    job = wait_for(client, f"/v1/comparisons/{begun.json()['id']}", seconds=60)
+    assert job["state"] == "done", job["error"]
+    assert {row["judge"] for row in job["result"]["judges"]} == set(BOTH)
+    assert job["result"]["label_set"] == "desk"
+    assert job["progress"] == {"done": 10}
+    signed_in(client)
+    assert f"/reports/{job['id']}" in client.get("/reports").text
+    report = client.get(f"/reports/{job['id']}")
+    assert "rules/process" in report.text
+    assert "sandbox" in report.headers["content-security-policy"]
+
+
+def test_a_set_of_the_deployment_is_calibrated_on_and_its_certificate_listed(start: Start, own_set: Path) -> None:
+    client = start(judges=BOTH, sets=(own_set,))
+    listed = {row["name"]: row for row in client.get("/v1/sets").json()["sets"]}
+    assert set(listed) == {"ours", "refunds", "returns", "docs_search"}
+    assert listed["ours"]["label_kinds"] == ["human"]
+    assert listed["refunds"]["label_kinds"] == ["policy"]
+    token = signed_in(client)
+    assert '<option value="set:ours">' in client.get("/reports").text
+    body = f"csrf={token}&on=set:ours&judge=rules/process"
+    assert client.post("/reports/calibration", content=body, headers=FORM).status_code == 200
+    body = f"csrf={token}&on=set:ours&judge=rules/process&judge=fake/always-4"
+    assert client.post("/reports/comparison", content=body, headers=FORM).status_code == 200
+    (calibration,) = client.get("/v1/calibrations").json()["jobs"]
+    (comparison,) = client.get("/v1/comparisons").json()["jobs"]
+    done = wait_for(client, f"/v1/calibrations/{calibration['id']}", seconds=60)
+    assert done["state"] == "done", done["error"]
+    assert done["result"]["certificate"]["scope"]["label_set"] == "ours"
+    assert wait_for(client, f"/v1/comparisons/{comparison['id']}", seconds=60)["state"] == "done"
+    page = client.get("/reports").text
+    assert done["result"]["decision"] in page
+    assert f"/reports/{comparison['id']}" in page
+    certificates = client.get("/certificates").text
+    assert done["result"]["certificate"]["id"] in certificates
+    assert "ours, " in certificates
+
+
+def test_what_a_comparison_refuses(start: Start, own_set: Path) -> None:
+    client = start(judges=BOTH, sets=(own_set,))
+    fine = {"set": "ours", "judges": list(BOTH)}
+    for change, title in (
+        ({"judges": ["rules/process", "replay/etc"]}, "unknown name"),
+        ({"judges": ["rules/process"] * 2}, "invalid request"),
+        ({"judges": ["rules/process"]}, "invalid request"),
+        ({"set": str(own_set)}, "unknown name"),
+        ({"set": None}, "invalid request"),
+        ({"queue": "nowhere"}, "invalid request"),
+        ({"set": None, "queue": "nowhere"}, "unknown name"),
+    ):
+        answer = client.post("/v1/comparisons", json=fine | change)
+        assert (answer.status_code, answer.json()["title"]) == (422, title), change
+    token = signed_in(client)
+    html = FORM | {"accept": "text/html"}
+    for body, said in (("on=set:ours&judge=rules/process", "1 were chosen"), ("judge=a&judge=b", "No queue or set")):
+        answer = client.post("/reports/comparison", content=f"csrf={token}&{body}", headers=html)
+        assert answer.status_code == 422
+        assert said in answer.text
+    assert client.post("/reports/batch", content=f"csrf={token}&on=set:ours", headers=html).status_code == 404
+    assert client.post("/reports/comparison", content="on=set:ours", headers=html).status_code == 403
+    one = start(judges=("rules/process",))
+    signed_in(one)
+    assert "offers one judge" in one.get("/reports").text
