@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -81,12 +82,14 @@ class BatchDesk:
             bytes=min(api.limits.bytes, int(most * 1e6) if most is not None else api.limits.bytes),
         )
         self._refused = frozenset[str]().union(*(chunk.refused for chunk in ledger.chunks.values()))
+        self._earlier = frozenset(chunk.number for chunk in ledger.chunks.values() if chunk.ended is not None)
         self._turn = asyncio.Lock()
         self._names: dict[str, None] = {}
         self._bytes = 0
         self._usd: float | None = 0.0
         self._made_without = self._refused
         self._told: set[int] = set()
+        self._round: Counter[str] = Counter()
         self._turned_down: TerminalError | None = None
         for path in ledger.folder.glob("*.requests.jsonl"):
             if not any(path == ledger.requests_path(chunk.number) for chunk in ledger.under_way()):
@@ -121,6 +124,8 @@ class BatchDesk:
         error.attempts = len(places)
         if isinstance(error, RequestRefused) and error.parameter and error.parameter not in chunk.refused:
             self._refused |= {error.parameter}
+        elif isinstance(error, TerminalError) and last.chunk in self._earlier:
+            pass  # it ended that session: the key or the account may have been seen to since
         elif (
             not isinstance(error, RetryableError)
             or sum(place.counts for place in places) >= self._own.tries
@@ -250,7 +255,12 @@ class BatchDesk:
     # -- looking after what is under way -----------------------------------------------------------------------
 
     async def wait(self, control: Control) -> None:
-        """Looks after the batches, ever less often, until none is under way or the run is to end."""
+        """Looks after the batches, ever less often, until none is under way or the run is to end.
+
+        Raises:
+            TerminalError: All of them were turned down.
+        """
+        self._round.clear()
         pause = self._own.first_poll_s
         while self._ledger.under_way() and not control.ending():
             until = self._now() + pause
@@ -259,6 +269,14 @@ class BatchDesk:
             if not control.ending():
                 await self.look()
             pause = min(pause * SLOWER, self._own.longest_poll_s)
+        if set(self._round) == {"turned_down"}:
+            raise TerminalError(
+                f"{self._api.name}: every batch of the round was turned down.",
+                hint="The provider limits what may be enqueued at once: set batch_api.megabytes lower, or run with "
+                "--resume later.",
+                provider=self._api.name,
+                reason="batch_refused",
+            )
 
     async def look(self) -> None:
         """Asks once for every batch that is under way, and fetches the outcomes of those that have ended."""
@@ -321,6 +339,7 @@ class BatchDesk:
         self._notice(f"Batch {chunk.number} ({id}) is {state.status}: {got.text()}.")
         self._ledger.ended(chunk, state.status, paid=got.paid, kinds=got.kinds)
         self._purse.settle(chunk.number, got.paid)
+        self._round += got.kinds
         LOG.info("batch fetched", extra={"facts": {**facts, "outcomes": dict(got.kinds), "cost_usd": got.paid}})
 
 

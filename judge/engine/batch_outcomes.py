@@ -12,13 +12,11 @@ from pathlib import Path
 import orjson
 
 from judge.errors import RequestRefused
-from judge.providers.batches import BatchApi, BatchState, Outcome
+from judge.providers.batches import BatchApi, BatchState, Outcome, OutcomeKind
 from judge.types.trajectory import Usage
 
 GONE = "gone"
 """Status of a batch that the provider no longer has."""
-TURNED_DOWN = {"token_limit_exceeded": 429}
-"""Causes for which a whole batch is turned down and that pass with time, as HTTP statuses; others count as 400."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +63,16 @@ async def fetch(
     found = dict.fromkeys(names, 0)
     kinds: Counter[str] = Counter()
     paid: float | None = 0.0
-    rest = "missing"
+    rest: OutcomeKind = "missing"
     part = path.with_suffix(".part")
     with part.open("wb") as file:
         if state.problem:
-            code = state.problem.partition(":")[0]
-            body = {"error": {"message": f"the whole batch was turned down, {state.problem}", "code": code}}
+            body = {"error": {"message": f"the whole batch was turned down, {state.problem}"}}
             for name in names:
-                file.write(_line(Outcome(mark + name, "errored", TURNED_DOWN.get(code, 400), body)))
+                whole = (
+                    Outcome(mark + name, "turned_down") if state.passing else Outcome(mark + name, "errored", 400, body)
+                )
+                file.write(_line(whole))
             found = dict.fromkeys(names, 1)
         elif state.status == GONE:
             rest = "gone"
@@ -95,7 +95,7 @@ async def fetch(
                 rest = "gone"
         for name, count in found.items():
             if count == 0:
-                file.write(_line(Outcome(mark + name, "gone" if rest == "gone" else "missing")))
+                file.write(_line(Outcome(mark + name, rest)))
     twice = {mark + name for name, count in found.items() if count > 1}
     if twice:
         _without(part, twice)

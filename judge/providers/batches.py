@@ -20,7 +20,7 @@ from judge.types.request import Reply, Request
 from judge.types.trajectory import Usage
 
 Got = TypeVar("Got")
-OutcomeKind = Literal["succeeded", "errored", "expired", "canceled", "missing", "duplicate", "gone"]
+OutcomeKind = Literal["succeeded", "errored", "expired", "canceled", "turned_down", "missing", "duplicate", "gone"]
 LONGEST_TRANSFER_S = 1800.0
 """Time limit for one upload or download, in seconds: batches are large."""
 NOT_TAKEN = frozenset({429, 503, 529})
@@ -46,6 +46,7 @@ class BatchState:
         created: Seconds since the epoch.
         files: Where the outcomes are.
         problem: Why the whole batch was turned down, or "".
+        passing: Whether that cause passes with time, such as a limit on what may be enqueued at once.
     """
 
     id: str
@@ -56,6 +57,7 @@ class BatchState:
     created: float
     files: tuple[str, ...] = ()
     problem: str = ""
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ class Outcome:
     """What became of one request.
 
     Attributes:
-        kind: "missing": the provider gave no outcome; "duplicate": it gave two; "gone": outcomes are no longer kept.
+        kind: "turned_down": its batch was not begun, for a cause that passes; "missing": the provider gave no outcome;
+            "duplicate": it gave two; "gone": outcomes are no longer kept.
         status: As an HTTP status, or None where there is none.
         body: The reply, or the error.
     """
@@ -210,6 +213,7 @@ def not_answered(provider: str, outcome: Outcome) -> ProviderError:
     said = {
         "expired": ("batch_expired", "was not reached before its batch expired"),
         "canceled": ("batch_canceled", "was canceled with its batch"),
+        "turned_down": ("batch_turned_down", "was in a batch that was turned down"),
         "missing": ("no_outcome", "has no outcome in its batch"),
         "duplicate": ("duplicate_outcome", "has more than one outcome in its batch, and none is used"),
         "gone": ("outcome_gone", "has an outcome that the provider no longer keeps"),

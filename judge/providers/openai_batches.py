@@ -38,6 +38,8 @@ MARK = "judge_batch"
 CLOCKS_APART_S = 3600.0
 """Longest time by which the provider's clock is taken to differ from ours, in seconds."""
 _ENDED = frozenset({"failed", "completed", "expired", "cancelled"})
+_PASSING = frozenset({"token_limit_exceeded"})
+"""Causes for which a batch is turned down today and taken tomorrow."""
 _UNANSWERED: dict[str, OutcomeKind] = {"batch_expired": "expired", "batch_cancelled": "canceled"}
 
 
@@ -168,7 +170,8 @@ def _state(batch: Any) -> BatchState:
         done=counts.completed + counts.failed if counts else None,
         created=float(batch.created_at or time.time()),
         files=tuple(file for file in (batch.output_file_id, batch.error_file_id) if file),
-        problem=_problem(problems[0]) if batch.status == "failed" and problems else "",
+        problem=(_problem(problems[0]) if problems else "no cause given") if batch.status == "failed" else "",
+        passing=bool(problems) and all(problem.code in _PASSING for problem in problems),
     )
 
 

@@ -67,7 +67,7 @@ class Place:
     """Where an outcome lies.
 
     Attributes:
-        counts: Whether it counts as a try of its request: not where only a parameter was refused.
+        counts: Whether it counts as a try of its request: not where it was only refused, or never begun.
     """
 
     chunk: int
@@ -300,7 +300,8 @@ class BatchLedger:
                 for line in file:
                     value = orjson.loads(line)
                     name = str(value["custom_id"]).removeprefix(mark)
-                    counts = value["kind"] != "errored" or value.get("status") not in {400, 422}
+                    refused = value["kind"] == "errored" and value.get("status") in {400, 422}
+                    counts = not refused and value["kind"] != "turned_down"
                     yield name, Place(chunk.number, offset, len(line), counts)
                     offset += len(line)
         except OSError as error:

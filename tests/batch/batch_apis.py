@@ -23,7 +23,7 @@ from loopback import LoopbackServer, Received, Scripted, chat, claude
 
 RESET = Scripted(reset=True)
 Answer = Callable[[str, int], Any]
-"""(item, how often it was answered before) → a `Scripted` reply or error, "expired", or "canceled"."""
+"""(item, how often it was answered before) → a `Scripted` reply or error, "expired", "canceled", or "missing"."""
 
 
 @dataclass
@@ -51,6 +51,7 @@ class BatchServer:
         looks: How often a batch is looked at before it ends.
         before_create: Called with every batch once it is made and before the answer leaves; what it returns, if
             anything, is sent in place of the answer.
+        down: How many of the next batches are lost on their way in.
         twice, strange: Whether to give one outcome twice, and one under an unknown custom id.
     """
 
@@ -66,6 +67,7 @@ class BatchServer:
         self.made: list[Made] = []
         self.calls: Counter[str] = Counter()
         self.before_create: Callable[[Made], Scripted | None] = lambda made: None
+        self.down = 0
         self.twice = self.strange = False
         self._lock = threading.Lock()
         self.server = LoopbackServer(self._locked)
@@ -95,6 +97,11 @@ class BatchServer:
     def __exit__(self, *error: object) -> None:
         self.server.__exit__(*error)
 
+    def lost(self) -> Scripted | None:
+        """A reset in place of the batch that was to be made, where one is due."""
+        self.down -= 1
+        return RESET if self.down >= 0 else None
+
     def make(self, entries: list[dict[str, Any]], **more: Any) -> Made:
         number = len(self.made) + 1
         made = Made(f"batch_{number:03d}", entries, time.time(), self.looks, **more)
@@ -106,6 +113,8 @@ class BatchServer:
 
     def listed(self, query: dict[str, list[str]], cursor: str) -> tuple[list[Made], bool]:
         newest = self.made[::-1]
+        for made in newest:
+            self.work(made)
         after = query.get(cursor, [None])[0]
         if after is not None:
             newest = newest[[made.id for made in newest].index(after) + 1 :]
@@ -123,6 +132,8 @@ class BatchServer:
             item = found[0] if found else "none"
             got = "canceled" if made.canceled else self.answer(item, self.answered[item])
             self.answered[item] += 1
+            if got == "missing":
+                continue
             if isinstance(got, Scripted) and got.status == 200:
                 self.paid[item] += 1
             yield self.outcome(entry["custom_id"], got)
@@ -170,7 +181,7 @@ class OpenAIBatchServer(BatchServer):
         if (received.method, path) == ("POST", "/v1/files"):
             return self._upload(received)
         if (received.method, path) == ("POST", "/v1/batches"):
-            return self._create(received.body)
+            return self.lost() or self._create(received.body)
         if (received.method, path) == ("GET", "/v1/batches"):
             made, more = self.listed(query, "after")
             return Scripted(body={"object": "list", "data": [self._shown(each) for each in made], "has_more": more})
@@ -277,7 +288,7 @@ class MessageBatchServer(BatchServer):
         if "anthropic-version" not in received.headers or not {"x-api-key", "authorization"} & received.headers.keys():
             return _refused(401, "no version or no key")
         if (received.method, path) == ("POST", "/v1/messages/batches"):
-            return self._create(received.body["requests"])
+            return self.lost() or self._create(received.body["requests"])
         if (received.method, path) == ("GET", "/v1/messages/batches"):
             made, more = self.listed(query, "after_id")
             shown = [self._shown(each) for each in made]

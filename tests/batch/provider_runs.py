@@ -111,9 +111,10 @@ def batches(
     looks: int = 1,
     most: int = 1000,
     batch_api: dict[str, Any] | None = None,
+    kind: Callable[..., BatchServer] | None = None,
     **flags: Any,
 ) -> Batches:
-    """An input of `items` trajectories and a server, which the caller enters and leaves."""
-    server = api.server(answer, looks=looks, most=most)
+    """An input of `items` trajectories and a server (of that `kind`), which the caller enters and leaves."""
+    server = (kind or api.server)(answer, looks=looks, most=most)
     source = write_items(work / "in.jsonl", items)
     return Batches(api, work, source, server, [], batch_api or {}, flags)
