@@ -159,7 +159,10 @@ def observe(rows: Iterable[Mapping[str, Any]], fields: FieldMap, scale: Scales, 
     if bad:
         shown = "; ".join(f"{text} (×{n})" if n > 1 else text for text, n in list(bad.items())[:10])
         more = f"; and {len(bad) - 10} more" if len(bad) > 10 else ""
-        raise LabelError(f"{what}: {shown}{more}.", hint="Map them with `values`, or correct the file.")
+        hint = "Map them with `values`, or correct the file."
+        if any(text.startswith("duplicate") for text in bad):
+            hint += " Rows of several criteria or samples are none: map criterion_path=COLUMN or sample=COLUMN."
+        raise LabelError(f"{what}: {shown}{more}.", hint=hint)
     for source, marks in prints.items():
         if len(marks) > 1:
             raise LabelError(

@@ -150,7 +150,7 @@ def calibrate_files(
     name = judge_name or known[0]
     if name not in known:
         raise unknown("judge in the file", name, known)
-    only = _only_criterion(label_fields, given.observations, labels) if criterion is None else criterion
+    only = only_criterion(label_fields, given.observations, labels) if criterion is None else criterion
     judged = Judged(
         spec=JudgeSpec(name=name, provider="recorded", model=name, vote=vote),
         rubric=only,
@@ -173,7 +173,7 @@ def calibrate_files(
     )
 
 
-def _only_criterion(fields: FieldMap, labels: Sequence[Observation], path: Path) -> str:
+def only_criterion(fields: FieldMap, labels: Sequence[Observation], path: Path) -> str:
     """The criterion of a file of labels that holds one.
 
     Raises:

@@ -19,7 +19,7 @@ from judge.calibration.sets import load_set
 from judge.calibration.shared_runs import SharedRuns, shared_runs
 from judge.calibration.switch import switch
 from judge.config import Settings
-from judge.engine.calibrating import judge_set, judge_spec, set_criterion, set_labels
+from judge.engine.calibrating import judge_set, judge_spec, only_criterion, set_criterion, set_labels
 from judge.engine.certifying import SEED, voter
 from judge.engine.facade import rubric_of
 from judge.engine.jury_report import Heard, live_jury_report, recorded_jury_report
@@ -242,7 +242,7 @@ def compare_files(
     if not said or not given.observations:
         empty = ", ".join(str(path) for path, _ in verdicts) if not said else str(labels)
         raise LabelError(f"{empty} has no rows to compare.", hint="Check the maps of the columns.")
-    only = label_fields.criterion if criterion is None else criterion
+    only = only_criterion(label_fields, given.observations, labels) if criterion is None else criterion
     known = sources(said)
     for name in judges:
         if name not in known:

@@ -30,7 +30,7 @@ def rubric_work_text(found: RubricWork) -> str:
     if found.proposal is not None and found.proposal.edit is not None:
         lines += [
             "",
-            "Nothing is accepted by this. The edit was made from these very runs, so it looks better here than on others.",
+            "Nothing is accepted by this. The edit was made from these very runs, so it looks best here.",
             f"Read it first; `judge rubrics improve SET --edit {found.proposal.path} --final` looks at the test split.",
         ]
     if found.looks is not None:

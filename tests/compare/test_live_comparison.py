@@ -214,3 +214,33 @@ def test_a_judge_that_is_not_in_the_file_is_named_with_the_nearest(
 ) -> None:
     assert run([*recorded(own_folder), "-j", "B"]) == 2
     assert "'B'" in capsys.readouterr().err
+
+
+def test_files_of_several_criteria_name_them_until_one_is_chosen(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [f"r{i}" for i in range(6)]
+    said = [
+        {"trajectory_id": run, "judge": name, "criterion": criterion, "score": (i + k + j) % 2}
+        for j, name in enumerate("AB")
+        for k, criterion in enumerate(("tone", "truth"))
+        for i, run in enumerate(runs)
+    ]
+    people = [
+        {"trajectory_id": run, "criterion": criterion, "value": (i + k) % 2, "rater": "ann", "rater_kind": "human"}
+        for k, criterion in enumerate(("tone", "truth"))
+        for i, run in enumerate(runs)
+    ]
+    (own_folder / "v.jsonl").write_text("\n".join(map(json.dumps, said)), encoding="utf-8")
+    (own_folder / "l.jsonl").write_text("\n".join(map(json.dumps, people)), encoding="utf-8")
+    command = ["compare", "--verdicts", "v.jsonl", "--labels", "l.jsonl", "--scale", "binary"]
+    command += ["--map", "id=trajectory_id,value=score,source=judge,criterion_path=criterion"]
+    assert run(command) == 2
+    error = capsys.readouterr().err
+    assert "l.jsonl holds 2 criteria: tone, truth." in error
+    assert "Name one with --criterion." in error
+    for criterion in ("tone", "truth"):
+        assert run([*command, "--criterion", criterion, "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert (document["criterion"], document["n"]) == (criterion, 6)
+        assert {row["judge"]: row["right"]["value"] for row in document["judges"]} == {"A": 1.0, "B": 0.0}
