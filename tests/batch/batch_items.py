@@ -55,6 +55,21 @@ def settings_of(folder: Path, url: str, **flags: Any) -> Settings:
     return load_settings(values, environment={}, folder=folder)
 
 
+def provider_settings(folder: Path, url: str, provider: str, *, batch_api: dict[str, Any], **flags: Any) -> Settings:
+    """Settings for a judge whose provider's batch API is a loopback server, which needs no patience."""
+    judge = f"{provider}/m1"
+    prices = {"input_usd_per_million": 1000.0, "output_usd_per_million": 1000.0}
+    given: dict[str, Any] = {
+        "judge": judge,
+        "providers": {provider: {"base_url": f"{url}/v1"}},
+        "models": {judge: prices},
+        "batch_api": {"first_poll_s": 0.001, "longest_poll_s": 0.01, "settle_s": 0.0, **batch_api},
+        "http_retries": 1,
+        **flags,
+    }
+    return settings_of(folder, url, **given)
+
+
 class JudgeServer:
     """A judge that counts the requests for each item. `answer` sees the item and how often it was asked before."""
 

@@ -22,7 +22,15 @@ class Fault:
 
 
 Scenario = Callable[[Path], Fault]
-MODULES = ("faults_provider", "faults_disk", "faults_cache", "faults_kill", "faults_money", "faults_ray")
+MODULES = (
+    "faults_provider",
+    "faults_disk",
+    "faults_cache",
+    "faults_kill",
+    "faults_money",
+    "faults_batches",
+    "faults_ray",
+)
 """Modules beside this one that hold scenarios, each with a tuple SCENARIOS."""
 
 

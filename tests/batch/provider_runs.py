@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from batch_apis import Answer, BatchServer, MessageBatchServer, OpenAIBatchServer
-from batch_items import RUBRIC, settings_of, write_items
+from batch_items import RUBRIC, provider_settings, write_items
 from loopback import Scripted, chat, claude
 
 from judge.config import Settings
@@ -74,18 +74,9 @@ class Batches:
 
     def settings(self, **flags: Any) -> Settings:
         """Those of a judge behind the server."""
-        provider = {"base_url": f"{self.server.url}/v1"}
-        prices = {"input_usd_per_million": 1000.0, "output_usd_per_million": 1000.0}
-        given: dict[str, Any] = {
-            "judge": self.api.judge,
-            "providers": {self.api.provider: provider},
-            "models": {self.api.judge: prices},
-            "batch_api": {"first_poll_s": 0.001, "longest_poll_s": 0.01, "settle_s": 0.0, **self.batch_api},
-            "http_retries": 1,
-            **self.flags,
-            **flags,
-        }
-        return settings_of(self.work, self.server.url, **given)
+        return provider_settings(
+            self.work, self.server.url, self.api.provider, batch_api=self.batch_api, **{**self.flags, **flags}
+        )
 
     def run(self, *, control: Control | None = None, detach: bool = False, **flags: Any) -> BatchOutcome:
         """One session; it takes up what is there."""
