@@ -299,7 +299,7 @@ class _Session:
         for path in self._inputs:
             if left is not None and left <= 0:
                 return
-            found = load(path, format=self._reading["format"], mapping=self._reading["mapping"])
+            found = load(path, format=self._reading["format"], mapping=self._reading["mapping"], unique=False)
             for trajectory in found if left is None else islice(found, left):
                 yield trajectory
                 if left is not None:

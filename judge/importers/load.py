@@ -38,23 +38,26 @@ def load(
     format: str | None = None,
     mapping: Mapping[str, Any] | None = None,
     limit: int | None = None,
+    unique: bool = True,
 ) -> Iterator[Trajectory]:
     """Trajectories of one file, as they are read; "-" is standard input.
 
     The file is opened and its format found before this returns. JSON Lines with a run to a line is read in
-    flat memory. Ids are unique within the file.
+    flat memory, but for the ids.
 
     Args:
         format: Name of an importer, instead of detection.
         mapping: A mapping file's content, for logs with names of their own.
         limit: At most so many trajectories.
+        unique: Make ids unique within the file, for which all of them are held in memory; False leaves them as they
+            stand, for a caller who looks for repeats.
 
     Raises:
         TraceError: The file cannot be read, or nothing in it is a trajectory. It may come late, from the iterator.
         AmbiguousFormat: Two formats fit equally well.
         UnknownName: No importer is called `format`.
     """
-    return open_trace(path, format=format, mapping=mapping, limit=limit).trajectories
+    return open_trace(path, format=format, mapping=mapping, limit=limit, unique=unique).trajectories
 
 
 def open_trace(
@@ -63,6 +66,7 @@ def open_trace(
     format: str | None = None,
     mapping: Mapping[str, Any] | None = None,
     limit: int | None = None,
+    unique: bool = True,
 ) -> Opened:
     """As `load`, with the format that was found and the claims of all."""
     words = read_mapping(mapping)
@@ -74,7 +78,9 @@ def open_trace(
         importer = find("importers", choose(candidates, document.head, words, document.shown))
     if importer.name == "native" and document.head.lines:
         document.shortcut.parse = quick_native
-    found = _numbered(_Reading(document, importer, mapping).run())
+    found = _Reading(document, importer, mapping).run()
+    if unique:
+        found = _numbered(found)
     return Opened(importer.name, candidates, found if limit is None else islice(found, max(limit, 0)))
 
 

@@ -125,17 +125,10 @@ class RunFolder:
         wanted = fingerprint([self.manifest.reading, [file.sha256 for file in self.manifest.inputs]])
         if self._index.fact("input") == wanted:
             return False
-        repeats: list[str] = []
-
-        def items() -> Iterator[tuple[str, bytes]]:
-            for trajectory in trajectories:
-                if any(note.code == "DUPLICATE_TRAJECTORY_ID" for note in trajectory.diagnostics):
-                    repeats.append(trajectory.id.rpartition("#")[0])
-                yield trajectory.id, short(trajectory.content_fingerprint)
-
+        items = ((run.id, short(run.content_fingerprint)) for run in trajectories)
         try:
-            twice = self._index.scan(items(), print_of_input=wanted)
-            names = list(dict.fromkeys([*repeats, *(name for name, _, _ in twice)]))
+            twice = self._index.scan(items, print_of_input=wanted)
+            names = list(dict.fromkeys(name for name, _, _ in twice))
             if names:
                 more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
                 raise UsageError(

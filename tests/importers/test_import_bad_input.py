@@ -132,6 +132,13 @@ def test_repeated_ids_are_told_apart_and_noted(tmp_path: Path) -> None:
     assert [[note.code for note in run.diagnostics] for run in runs[1:]] == [["DUPLICATE_TRAJECTORY_ID"]] * 2
 
 
+def test_repeated_ids_may_be_left_as_they_stand(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(GOOD * 3)
+    runs = list(load(path, unique=False))
+    assert [(run.id, run.diagnostics) for run in runs] == [("a", ())] * 3
+
+
 def test_gzip_is_unpacked_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(GOOD * 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -47,3 +48,17 @@ def test_lines_that_need_replacing_are_replaced_behind_the_head_as_well(tmp_path
     assert "NON_FINITE" in codes
     assert len(found) == HEAD + 5 + 2 + 1  # the repeated id stands as r1#2
     assert "r1#2" in found
+
+
+def test_without_unique_ids_ten_times_as_many_runs_take_no_more_memory(tmp_path: Path) -> None:
+    peaks = {}
+    for unique in (False, True):
+        for count in (500, 500, 5000):  # the first pass fills what is made once for a process
+            lines = [json.dumps(native(f"{k:0200d}")) for k in range(count)]
+            path = write(tmp_path / f"{count}.jsonl", lines)
+            tracemalloc.start()
+            assert sum(1 for _ in load(path, unique=unique)) == count
+            peaks[unique, count] = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+    assert peaks[False, 5000] < 1.2 * peaks[False, 500]
+    assert peaks[True, 5000] > 1.2 * peaks[True, 500]  # so the measure does see ids that are held
