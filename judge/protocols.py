@@ -5,9 +5,9 @@ Each has a name under which `judge.registry` finds it, in the package or by an e
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from judge.types.metric import MetricResult
 from judge.types.policy import Ruling
@@ -15,9 +15,6 @@ from judge.types.record import Record
 from judge.types.reference import Reference
 from judge.types.request import Reply, Request, Sharing
 from judge.types.trajectory import Trajectory
-
-Item = TypeVar("Item", contravariant=True)
-Done = TypeVar("Done", covariant=True)
 
 
 class Provider(Protocol):
@@ -94,16 +91,6 @@ class SharedCache(Cache, Protocol):
 
     def claim(self, key: str, token: str) -> Claim | None:
         """The right to ask for the reply of `key`, or None while the holder of another token has it."""
-        ...
-
-
-class Executor(Protocol):
-    """Runs one coroutine function over many items with a bound on how many at once."""
-
-    def run(
-        self, items: Iterable[Item], work: Callable[[Item], Awaitable[Done]], *, concurrency: int
-    ) -> AsyncIterator[tuple[int, Done]]:
-        """Yields (position in `items`, result) as each finishes."""
         ...
 
 

@@ -25,7 +25,7 @@ SIBLINGS = {("cli", "server"), ("report", "engine"), ("report", "store"), ("engi
 engine writes to the store."""
 
 ASYNC_PARTS = {"providers", "engine", "server", "protocols"}
-"""Protocols only declares what providers and executors implement."""
+"""Protocols only declares what providers implement."""
 ENVIRONMENT_MODULE = "config"
 DANGEROUS_MODULES = {"pickle", "cPickle", "dill", "shelve", "marshal", "cloudpickle", "joblib"}
 HTTP_MODULES = {"httpx", "httpx2", "requests", "aiohttp"}
