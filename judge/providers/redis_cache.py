@@ -5,8 +5,8 @@ A reply is a string under ``judge:1:reply:KEY``. A process that is about to ask 
 holds it alone. A process that dies is overtaken when its lock expires; a lock that was lost costs a second call at
 most, since a reply is kept whether or not its lock still stands.
 
-Redis may go away at any time: the run goes on without it, warned once and counted, and asks again after `AWAY_S`.
-What is not a text of ours is a miss. Every operation waits for Redis `TIMEOUT_S` at most.
+Redis may go away at any time: the run goes on without it, warned once and counted, and asks again after `AWAY_S`, then
+ever more rarely. What is not a text of ours is a miss. A try waits for Redis `TIMEOUT_S` at most.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ CALL = "judge:1:call:"
 LEASE_S = 30.0
 """Seconds after which the lock of a process that does not renew it is another one's to take."""
 AWAY_S = 15.0
-"""Seconds without a try after Redis did not answer."""
+"""Seconds without a try after Redis did not answer; twice as many after each try in vain, to `LONGEST_AWAY_S`."""
+LONGEST_AWAY_S = 300.0
 TIMEOUT_S = 2.0
 DAY_S = 86_400
 PAGE = 500
@@ -109,6 +110,7 @@ class RedisCache:
         self._expire = None if days is None else max(1, int(days * DAY_S))
         self._clock = clock
         self._away_until = float("-inf")
+        self._away_s = AWAY_S
         self._warned = False
         redis = _redis()
         self._errors: Any = redis.exceptions
@@ -135,7 +137,7 @@ class RedisCache:
                     hint="Start it, correct its address or password (--cache, JUDGE_CACHE, or cache in judge.toml), "
                     "or go without it where it is away: --cache-optional.",
                 ) from None
-            self._away_until = clock() + AWAY_S
+            self._go_away()
             self._warn("opening it", error)
 
     def get(self, key: str) -> str | None:
@@ -224,16 +226,22 @@ class RedisCache:
             self.failures += counts
             return None
         try:
-            return ask()
+            answer = ask()
+            self._away_s = AWAY_S
+            return answer
         except self._errors.ResponseError as error:  # Redis is there and refuses
             if str(error).startswith("WRONGTYPE"):
                 return None
             self._warn(doing, error)
         except (self._errors.RedisError, OSError) as error:
-            self._away_until = self._clock() + AWAY_S
+            self._go_away()
             self._warn(doing, error)
         self.failures += counts
         return None
+
+    def _go_away(self) -> None:
+        self._away_until = self._clock() + self._away_s
+        self._away_s = min(2 * self._away_s, LONGEST_AWAY_S)
 
     def _warn(self, doing: str, error: Exception) -> None:
         if not self._warned:

@@ -296,11 +296,17 @@ def test_it_warns_once_counts_and_comes_back(server: RedisServer, raw: Any, monk
         cache.put("k", "lost")
         assert time.monotonic() - begun < 0.2  # it is not asked while it is away
         assert cache.failures == 102
+        now[0] += redis_cache.AWAY_S
+        assert cache.get("k") is None  # asked again, in vain
+        now[0] += redis_cache.AWAY_S  # too early: in vain twice, so twice as long
+        begun = time.monotonic()
+        assert cache.get("k") is None
+        assert time.monotonic() - begun < 0.2
     finally:
         server.answer_again()
     now[0] += redis_cache.AWAY_S
     assert cache.get("k") == "text"
-    assert cache.failures == 102
+    assert cache.failures == 104
     cache.close()
 
 

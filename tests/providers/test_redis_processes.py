@@ -7,6 +7,7 @@ import datetime
 import ipaddress
 import json
 import os
+import re
 import socket
 import ssl
 import subprocess
@@ -23,7 +24,9 @@ from loopback import LoopbackServer, Received, Scripted, chat
 from redis import Redis
 from redis_server import RedisServer
 
+from judge.cli.main import run as command
 from judge.errors import ConfigError
+from judge.providers import CacheWarning
 from judge.providers.caches import open_cache
 from judge.providers.redis_cache import RedisCache
 
@@ -89,6 +92,31 @@ def test_two_processes_pay_once_for_each_sample(tmp_path: Path) -> None:
     assert [summary["cache_failures"] for summary in summaries] == [0, 0]
     assert entries == ITEMS * SAMPLES
     assert all("LEAK" not in out + err for out, err in ended)
+
+
+def test_the_summary_counts_what_a_cache_that_died_did_not_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    redis, asked = RedisServer(PASSWORD), []
+
+    def answer(received: Received) -> Scripted:
+        asked.append(received)
+        if len(asked) == 2:
+            redis.kill()
+        reply = {"reason": "fine", "evidence": [{"step": 1, "quote": "the answer of"}], "score": 4}
+        return chat(json.dumps(reply))
+
+    monkeypatch.chdir(tmp_path)
+    arguments = ["score", str(write_traces(tmp_path / "in.jsonl")), "--judge", "openai/m1", "-n", "1", "-c", "1"]
+    with redis, LoopbackServer(answer) as judge:
+        monkeypatch.setenv("JUDGE_CACHE", redis.url)
+        with pytest.warns(CacheWarning, match="failed while"):
+            assert command([*arguments, "--base-url", f"{judge.url}/v1"]) == 0
+    told = capsys.readouterr()
+    assert len(asked) == ITEMS
+    assert f"{ITEMS} of {ITEMS} scored, mean 4 of 1-5" in told.out
+    assert re.search(r"the cache failed: \d+ reads and writes not done", told.out)
+    assert "LEAK" not in told.out + told.err
 
 
 @pytest.fixture
