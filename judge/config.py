@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from pydantic import Field, SecretStr, ValidationError, model_validator
 
 from judge.errors import ConfigError
+from judge.types.escalation import EscalationRules
 from judge.types.record import Record
 from judge.types.stop_rule import StopRule
 from judge.types.verdict import VoteRule
@@ -98,6 +99,7 @@ class Settings(Record):
         http_retries: Tries after the first for one HTTP request that may succeed later.
         max_wait_s: Longest wait that is obeyed when a server asks for one; more is an error that states it.
         call_deadline_s: Longest time for one judge call with all its tries and waits, in seconds; None for no limit.
+        escalate: Which verdicts of `judge score` and `judge batch` are sent on, and to whom; nobody by default.
         cache: Whether the reply cache is read and written: true for the one in `cache_dir`, or the address of a
             server that many share, "redis://HOST:PORT/DB" or "rediss://". User, password and options of the address
             are moved to `keys` on loading.
@@ -116,6 +118,7 @@ class Settings(Record):
     rubric: str = "process"
     samples: int | None = Field(default=None, ge=1, le=101)
     stop: StopRule | None = None
+    escalate: EscalationRules = EscalationRules()
     vote: VoteRule = "auto"
     temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, gt=0, le=1)

@@ -8,68 +8,38 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field
 
 from judge.calibration.proportions import clopper_pearson_lower, share
 from judge.calibration.ratings import numbers
 from judge.calibration.threshold import GuardedThreshold, guarded_threshold
 from judge.errors import StatisticsError
+from judge.types.escalation import EscalationReason, EscalationRules
 from judge.types.estimate import Statistic, undefined
 from judge.types.record import Record
 from judge.types.verdict import CriterionResult, Verdict
 
-Reason = Literal[
-    "no_score",
-    "split_votes",
-    "invalid_evidence",
-    "pass_with_wrong_step",
-    "near_the_cut",
-    "truncated_trace",
-    "second_look_at_a_pass",
-    "random_audit",
-]
-Mode = Literal["balanced", "screen"]
-AUDIT = 0.05
-"""Share of unanimous passes that a person looks at for ever: they hide failures, and nothing else would show it."""
-NEAR = 0.15
 
-
-class EscalationRules(Record):
-    """What sends a verdict on.
-
-    Attributes:
-        mode: "screen" sends every pass to a second judge, and either may fail it; "balanced" does not.
-        audit: Share of unanimous passes without any other reason that are sent on at random.
-        near: Distance of the calibrated probability from `cut` below which it counts as near.
-        cut: Probability from which people's pass is expected.
-        pass_mark: Lowest score that passes, on the scale of the verdict; None for the top of a binary scale.
-    """
-
-    mode: Mode = "balanced"
-    audit: float = Field(default=AUDIT, ge=0, le=1)
-    near: float = Field(default=NEAR, ge=0, le=0.5)
-    cut: float = Field(default=0.5, gt=0, lt=1)
-    pass_mark: float | None = None
-
-
-def escalation_reasons(verdict: Verdict, rules: EscalationRules | None = None) -> tuple[Reason, ...]:
+def escalation_reasons(verdict: Verdict, rules: EscalationRules | None = None) -> tuple[EscalationReason, ...]:
     """Why a verdict should not stand alone; empty when it may.
 
-    The audit depends on the run's content and the judge alone, so that it cannot be dodged by judging again.
+    The audit depends on the run's content, the judge and the rules' seed alone, so that it cannot be dodged by judging
+    again.
     """
     used = rules or EscalationRules()
     if verdict.status == "not_applicable":
         return ()
     if verdict.score is None:
         return ("no_score",)
-    passed = _passed(verdict, used)
-    out: list[Reason] = []
+    passed = verdict_passes(verdict, used)
+    out: list[EscalationReason] = []
     if any(_split(result, used, verdict) for result in verdict.criteria):
         out.append("split_votes")
+    if used.least_confidence is not None and vote_confidence(verdict, used) < used.least_confidence - 1e-9:
+        out.append("low_confidence")
     if any(vote.status == "invalid_evidence" for result in verdict.criteria for vote in result.votes):
         out.append("invalid_evidence")
     if passed and any(_names_wrong_step(result) for result in verdict.criteria):
@@ -79,14 +49,37 @@ def escalation_reasons(verdict: Verdict, rules: EscalationRules | None = None) -
         out.append("near_the_cut")
     if verdict.truncated:
         out.append("truncated_trace")
-    if passed and used.mode == "screen":
+    if passed and used.mode != "balanced":
         out.append("second_look_at_a_pass")
-    if passed and not out and _drawn(verdict, used.audit):
+    if passed and not out and _drawn(verdict, used):
         out.append("random_audit")
     return tuple(out)
 
 
-def _passed(verdict: Verdict, rules: EscalationRules) -> bool:
+def vote_confidence(verdict: Verdict, rules: EscalationRules) -> float:
+    """Share of all votes drawn, failed ones included, that are on the verdict's side; 0 without a score.
+
+    With several criteria, or without a pass mark on a scale that is not binary, sides are equal scores, and the
+    criterion with the smallest share counts.
+    """
+    if verdict.score is None or not verdict.criteria:
+        return 0.0
+    return min(_share_on_side(result, rules, verdict) for result in verdict.criteria)
+
+
+def _share_on_side(result: CriterionResult, rules: EscalationRules, verdict: Verdict) -> float:
+    votes = [vote for vote in result.votes if vote.status != "not_applicable"]
+    scores = [vote.score for vote in votes if vote.status == "ok" and vote.score is not None]
+    if not scores:
+        return 0.0 if votes else 1.0
+    if len(verdict.criteria) == 1 and rules.pass_mark is not None:
+        mark, passed = rules.pass_mark, verdict_passes(verdict, rules)
+        return sum((score >= mark) == passed for score in scores) / len(votes)
+    return max(scores.count(score) for score in set(scores)) / len(votes)
+
+
+def verdict_passes(verdict: Verdict, rules: EscalationRules) -> bool:
+    """Whether the verdict says that the run passed, by its gates and the pass mark."""
     if verdict.passed is False or verdict.score is None:
         return False
     mark = rules.pass_mark if rules.pass_mark is not None else verdict.scale.high
@@ -105,9 +98,10 @@ def _names_wrong_step(result: CriterionResult) -> bool:
     return any(bool((vote.detail or {}).get("wrong_steps")) for vote in result.votes if vote.status == "ok")
 
 
-def _drawn(verdict: Verdict, audit: float) -> bool:
+def _drawn(verdict: Verdict, rules: EscalationRules) -> bool:
     name = f"{verdict.fingerprints.get('trajectory', verdict.trajectory_id)} {verdict.judge} {verdict.rubric}"
-    return int(hashlib.sha256(name.encode("utf-8")).hexdigest()[:12], 16) < audit * 16**12
+    name += f" {rules.seed}" if rules.seed else ""
+    return int(hashlib.sha256(name.encode("utf-8")).hexdigest()[:12], 16) < rules.audit * 16**12
 
 
 class Escalation(Record):

@@ -121,6 +121,9 @@ def batch(
         int | None, typer.Option("--max-output-tokens", min=16, help="Longest reply, in tokens.")
     ] = None,
     base_url: options.BaseUrl = None,
+    escalate_to: options.EscalateTo = None,
+    escalate_guarantee: options.EscalateGuarantee = None,
+    escalate_queue: options.EscalateQueue = None,
     no_cache: options.NoCache = False,
     cache: options.Cache = None,
     cache_optional: options.CacheOptional = False,
@@ -157,6 +160,7 @@ def batch(
             "base_url": base_url,
         }
     )
+    settings = options.with_escalation(settings, escalate_to, escalate_guarantee, escalate_queue)
     control = Control(deadline_s=deadline)
     with logging_to(log), draining(control.drain), _progress(quiet) as progress:
         outcome = judge_batch(

@@ -26,6 +26,7 @@ from judge.cli import (
     demo,
     diff,
     doctor,
+    escalate,
     label,
     metrics,
     models,
@@ -78,6 +79,7 @@ app.command("metrics")(metrics.metrics)
 app.command("calibrate")(calibrate.calibrate)
 app.command("probe")(probe.probe)
 app.command("plan")(plan.plan)
+app.command("escalate")(escalate.escalate)
 app.command("compare")(compare.compare)
 app.command("pairwise")(pairwise.pairwise)
 app.command("run")(suite_run.run)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    from judge.config import Settings
 
 Traces = Annotated[list[str], typer.Argument(help="Trace files of any format; - is stdin.", metavar="TRACE...")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
@@ -43,6 +46,48 @@ Cache = Annotated[
 CacheOptional = Annotated[
     bool, typer.Option("--cache-optional", help="Go on without the shared cache where it does not answer.")
 ]
+
+
+EscalateTo = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--escalate-to",
+        metavar="JUDGE|person",
+        help="Send doubtful verdicts on: to a judge, to a person, or (given twice) to a judge and then a person.",
+    ),
+]
+EscalateGuarantee = Annotated[
+    str | None,
+    typer.Option("--escalate-guarantee", metavar="FILE", help="What `judge escalate --out` wrote for this judge."),
+]
+EscalateQueue = Annotated[
+    str | None,
+    typer.Option("--escalate-queue", metavar="FILE", help="JSON Lines of the verdicts that wait for a person."),
+]
+
+
+def with_escalation(settings: Settings, to: list[str] | None, guarantee: str | None, queue: str | None) -> Settings:
+    """The settings with what the options on escalation say over [escalate] of judge.toml.
+
+    Raises:
+        UsageError: They do not fit together.
+    """
+    from pydantic import ValidationError
+
+    from judge.types.escalation import EscalationRules
+
+    given: dict[str, object] = {"to": tuple(to) if to else None, "guarantee": guarantee, "queue": queue}
+    known = {name: getattr(settings.escalate, name) for name in EscalationRules.model_fields}
+    try:
+        rules = EscalationRules(**{**known, **{name: value for name, value in given.items() if value is not None}})
+    except ValidationError as error:
+        said = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        raise UsageError(
+            f"--escalate-to: {said}.", hint="E.g. --escalate-to openai/MODEL --escalate-to person."
+        ) from None
+    if (guarantee or queue) and not rules.to:
+        raise UsageError("Found options on escalation without --escalate-to.", hint="Say who decides what is sent on.")
+    return settings.model_copy(update={"escalate": rules})
 
 
 def cache_flags(cache: str | None, no_cache: bool, cache_optional: bool) -> dict[str, object]:

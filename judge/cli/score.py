@@ -77,6 +77,9 @@ def score(
     min_coverage: Annotated[
         float | None, typer.Option("--min-coverage", min=0.0, max=1.0, help="Least share that must be scored (exit 1).")
     ] = None,
+    escalate_to: options.EscalateTo = None,
+    escalate_guarantee: options.EscalateGuarantee = None,
+    escalate_queue: options.EscalateQueue = None,
     no_cache: options.NoCache = False,
     cache: options.Cache = None,
     cache_optional: options.CacheOptional = False,
@@ -111,6 +114,7 @@ def score(
             "base_url": base_url,
         }
     )
+    settings = options.with_escalation(settings, escalate_to, escalate_guarantee, escalate_queue)
     runs = reading.trajectories(traces, format=format, mapping=mapping, limit=limit)
     extra: dict[str, Any] = {
         "reference": reading.references(reference),
@@ -150,6 +154,7 @@ def _judge(
     from judge.engine.facade import score_many
     from judge.report.verdicts import summary_text, verdict_text
     from judge.store.jsonl import VerdictWriter
+    from judge.types.escalation import PERSON
     from judge.voting import VerdictSums
 
     stopped: TerminalError | BudgetReached | None = None
@@ -164,13 +169,25 @@ def _judge(
 
     with ExitStack() as stack:
         writer = stack.enter_context(VerdictWriter(out)) if out else None
+        queue = settings.escalate.queue
+        people = stack.enter_context(VerdictWriter(queue)) if queue is not None else None
         advance = stack.enter_context(progress("judged", None))
         try:
             for count, verdict in enumerate(
-                score_many(runs, settings=settings, require_trust=require_trust, progress=watch, **extra), start=1
+                score_many(
+                    runs,
+                    settings=settings,
+                    require_trust=require_trust,
+                    escalate=settings.escalate,
+                    progress=watch,
+                    **extra,
+                ),
+                start=1,
             ):
                 if writer:
                     writer.append(verdict)
+                if people and verdict.escalation is not None and verdict.escalation.to == PERSON:
+                    people.append(verdict)
                 sums.add(verdict)
                 advance(count)
                 if verdict.trust.state != "certified":

@@ -15,10 +15,12 @@ from typing import Any, ClassVar
 
 from judge.config import Settings
 from judge.engine.batch_engine import DETACHING, BatchEngine, BatchJob, batch_engine
-from judge.engine.bench import make_bench
+from judge.engine.bench import Bench, make_bench
 from judge.engine.connection import JudgeLike, Opened, OpenJury, cache_failures
 from judge.engine.control import Control
+from judge.engine.escalating import escalating
 from judge.engine.facade import open_judge, rubric_of, settings_of
+from judge.engine.guarantee import with_guarantee
 from judge.engine.intake import as_reference
 from judge.engine.local import LocalEngine
 from judge.engine.loop import PRIVATE
@@ -30,8 +32,10 @@ from judge.errors import JudgeError, UsageError
 from judge.importers import load
 from judge.store.batch_ledger import check_nothing_at_provider
 from judge.store.index import Spend
+from judge.store.jsonl import write_verdicts
 from judge.store.manifest import InputFile, Manifest, input_file, read_manifest, versions
 from judge.store.run_folder import RunFolder
+from judge.types.escalation import PERSON
 from judge.types.record import Record, fingerprint
 from judge.types.reference import Reference
 from judge.types.rubric import Rubric
@@ -41,6 +45,8 @@ from judge.voting import Summary, VerdictSums
 from judge.voting.exact import exact
 
 LOG = logging.getLogger("judge.batch")
+PEOPLE = "people.jsonl"
+"""Verdicts of a run folder that wait for a person, written anew at the end of each session."""
 
 
 class BatchResult(Record):
@@ -203,15 +209,32 @@ class _Session:
     ) -> BatchOutcome:
         begun = time.monotonic()
         async with open_judge(judge, self._settings) as opened:
-            setup = make_bench(opened, self._rubric, self._settings, policy=self._policy).setup
+            bench = make_bench(opened, self._rubric, self._settings, policy=self._policy)
+            setup = bench.setup
             if require_trust:
                 setup.standing.require()
+            await self._check_escalation(bench, engine, require_trust=require_trust)
             manifest = self._manifest(setup, resume=resume)
             with RunFolder.start(self._path, manifest, resume=resume, new_input=new_input) as folder:
                 if not isinstance(engine, ProviderBatchEngine):
                     check_nothing_at_provider(self._path)
                 folder.scan(self._trajectories())
                 return await self._run(folder, engine, opened, setup, count_earlier=count_earlier, begun=begun)
+
+    async def _check_escalation(self, bench: Bench, engine: BatchEngine, *, require_trust: bool) -> None:
+        """Refuses now what would fail later, and writes into the rules what their guarantee shows."""
+        rules = self._settings.escalate
+        if not rules.to:
+            return
+        if isinstance(engine, ProviderBatchEngine):
+            raise UsageError(
+                f"Verdicts are to be sent on to {', '.join(rules.to)}, and the engine provider-batch asks one judge.",
+                hint="Take another engine, or leave out --escalate-to and [escalate] in judge.toml.",
+            )
+        async with escalating(
+            bench, rules, self._rubric, self._settings, policy=self._policy, require_trust=require_trust
+        ):
+            self._settings = self._settings.model_copy(update={"escalate": with_guarantee(rules, bench.setup)})
 
     async def _run(
         self,
@@ -289,6 +312,10 @@ class _Session:
             stopped=stopped,
             seconds=seconds,
         )
+        rules = self._settings.escalate
+        if totals.judged and PERSON in rules.to:
+            waiting = (v for v in folder.verdicts() if v.escalation is not None and v.escalation.to == PERSON)
+            write_verdicts(rules.queue or self._path / PEOPLE, waiting)
         if totals.judged or folder.saved_summary() is None:
             with contextlib.suppress(UsageError):  # a full disk: the verdicts are there, and the summary is derived
                 folder.save_summary({"min_coverage": self._settings.min_coverage, "result": result.to_json()})
@@ -309,6 +336,9 @@ class _Session:
         if not self._inputs:
             raise UsageError("A batch needs at least one file of trajectories, and none was given.")
         prints = dict(setup.fingerprints)
+        rules = self._settings.escalate
+        if rules.to:
+            prints["escalation"] = rules.model_copy(update={"queue": None}).fingerprint
         if self._references is not None:
             prints["reference"] = _reference_print(self._references)
         known: tuple[InputFile, ...] = ()

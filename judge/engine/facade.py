@@ -29,6 +29,7 @@ from judge.protocols import Cache, CustomCheck
 from judge.providers.caches import open_cache
 from judge.providers.connection import connect
 from judge.store.ledger import DayLedger
+from judge.types.escalation import EscalationRules
 from judge.types.jury import Jury
 from judge.types.metric import MetricResult
 from judge.types.policy import Policy, PolicyResult
@@ -166,6 +167,7 @@ def score_many(
     policy: str | None = None,
     require_trust: bool = False,
     settings: Settings | None = None,
+    escalate: EscalationRules | None = None,
     progress: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Generator[Verdict, None, None]:
@@ -178,6 +180,7 @@ def score_many(
     Args:
         trajectories: A path, or any iterable of what `score` takes.
         reference: One for all, or a mapping from trajectory id, or else group, to a `Reference`.
+        escalate: Which verdicts are sent on to a second judge or a person; None for none, whatever judge.toml says.
         progress: Called with a `Progress` after each verdict, in the order of finishing.
 
     Raises:
@@ -192,6 +195,7 @@ def score_many(
         policy=policy,
         require_trust=require_trust,
         settings=settings,
+        escalate=escalate,
         progress=progress,
         options=options,
     )
@@ -209,6 +213,7 @@ async def ascore_many(
     policy: str | None = None,
     require_trust: bool = False,
     settings: Settings | None = None,
+    escalate: EscalationRules | None = None,
     progress: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> AsyncGenerator[Verdict, None]:
@@ -221,6 +226,7 @@ async def ascore_many(
         policy=policy,
         require_trust=require_trust,
         settings=settings,
+        escalate=escalate,
         progress=progress,
         options=options,
     )
@@ -241,9 +247,12 @@ async def _batches(
     policy: str | None,
     require_trust: bool,
     settings: Settings | None,
+    escalate: EscalationRules | None,
     progress: Callable[[Progress], None] | None,
     options: dict[str, Any],
 ) -> AsyncGenerator[list[Verdict], None]:
+    from judge.engine.escalating import escalating  # opens its second judge by this module
+
     chosen = settings_of(settings, options)
     references = as_reference(reference)
     used = rubric_of(rubric, chosen)
@@ -251,18 +260,19 @@ async def _batches(
         bench = make_bench(opened, used, chosen, policy=policy, ledger=ledger_of(chosen))
         if require_trust:
             bench.setup.standing.require()
-        batches = Run(
-            bench,
-            as_trajectories(trajectories),
-            reference=references,
-            concurrency=chosen.concurrency,
-            progress=None if progress is None else lambda now: progress(_with_failures(now, opened)),
-        ).batches()
-        try:
-            async for batch in batches:
-                yield batch
-        finally:
-            await batches.aclose()
+        async with escalating(bench, escalate, used, chosen, policy=policy, require_trust=require_trust) as whole:
+            batches = Run(
+                whole,
+                as_trajectories(trajectories),
+                reference=references,
+                concurrency=chosen.concurrency,
+                progress=None if progress is None else lambda now: progress(_with_failures(now, opened)),
+            ).batches()
+            try:
+                async for batch in batches:
+                    yield batch
+            finally:
+                await batches.aclose()
 
 
 def _with_failures(now: Progress, opened: Opened) -> Progress:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from judge.engine.batch_engine import BatchJob
 from judge.engine.bench import make_bench
 from judge.engine.control import Control
+from judge.engine.escalating import escalating
 from judge.engine.facade import ledger_of
 from judge.engine.run import Progress, Run
 from judge.types.trajectory import Trajectory
@@ -26,22 +27,24 @@ class LocalEngine:
         progress: Callable[[Progress], None] | None,
     ) -> None:
         """As `BatchEngine.run`."""
-        run = Run(
-            make_bench(
-                job.connection,
-                job.rubric,
-                job.settings,
-                policy=job.policy,
-                spent=job.spent,
-                ledger=ledger_of(job.settings),
-            ),
-            trajectories,
-            reference=job.references,
-            concurrency=job.settings.concurrency,
-            total=job.pending,
-            progress=progress,
-            done=done,
-            control=control,
+        first = make_bench(
+            job.connection,
+            job.rubric,
+            job.settings,
+            policy=job.policy,
+            spent=job.spent,
+            ledger=ledger_of(job.settings),
         )
-        async for _ in run.batches():
-            pass  # each verdict went to `done`
+        async with escalating(first, job.settings.escalate, job.rubric, job.settings, policy=job.policy) as bench:
+            run = Run(
+                bench,
+                trajectories,
+                reference=job.references,
+                concurrency=job.settings.concurrency,
+                total=job.pending,
+                progress=progress,
+                done=done,
+                control=control,
+            )
+            async for _ in run.batches():
+                pass  # each verdict went to `done`

@@ -13,6 +13,7 @@ from typing import Any
 
 from judge.config import Settings
 from judge.engine.bench import Bench, make_bench
+from judge.engine.escalating import escalating
 from judge.engine.facade import open_judge
 from judge.engine.judging import Stopped
 from judge.engine.observed import observed
@@ -94,7 +95,19 @@ class JudgeWorker:
         except JudgeError as error:
             return SentError.of(error)
         bench.setup = replace(bench.setup, standing=given.standing)
-        self._bench = bench
+        try:
+            self._bench = await self._stack.enter_async_context(
+                escalating(
+                    bench,
+                    given.settings.escalate,
+                    given.rubric,
+                    given.settings,
+                    policy=given.policy,
+                    purse=self._purse,
+                )
+            )
+        except JudgeError as error:
+            return SentError.of(error)
         return Opened(os.getpid(), socket.gethostname(), dict(bench.setup.fingerprints), versions())
 
     async def judge(self, block: Sequence[Item]) -> AsyncIterator[Report]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from judge.report.numbers import number, plural, steps, usd
 from judge.types import CriterionResult, Verdict, Vote
+from judge.types.escalation import REASON_WORDS
 from judge.types.rubric import BinaryScale, LevelScale, RangeScale
 from judge.types.trajectory import Usage
+from judge.types.verdict import Escalated
 from judge.voting import Summary
 
 TRUST_WORDS = {
@@ -38,6 +40,8 @@ def verdict_text(verdict: Verdict, *, votes: bool = True) -> str:
         lines.append("  gate: passed" if verdict.passed else "  gate: FAILED")
     for result in verdict.criteria:
         lines.extend(_criterion(result, alone=len(verdict.criteria) == 1, votes=votes))
+    if verdict.escalation is not None:
+        lines.extend(_sent_on(verdict.escalation))
     for error in verdict.errors:
         lines.append(f"  error: {error.kind}: {error.message}")
     for warning in verdict.warnings:
@@ -47,6 +51,16 @@ def verdict_text(verdict: Verdict, *, votes: bool = True) -> str:
     lines.append(f"  trust: {TRUST_WORDS[verdict.trust.state]}")
     lines.extend(f"    {reason}" for reason in verdict.trust.reasons)
     return "\n".join(lines)
+
+
+def _sent_on(escalation: Escalated) -> list[str]:
+    """What each judge said, and why it did not stand."""
+    lines = [f"  decided by: {escalation.to}"]
+    for result in escalation.results:
+        said = score_text(result.score, result.scale) if result.status == "ok" else result.status
+        why = ", ".join(REASON_WORDS[reason] for reason in result.reasons)
+        lines.append(f"    {result.judge}: {said}" + (f"; sent on: {why}" if why else ""))
+    return lines
 
 
 def _criterion(result: CriterionResult, *, alone: bool, votes: bool) -> list[str]:

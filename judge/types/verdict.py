@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from judge.types.escalation import EscalationReason
 from judge.types.jury import Jury
 from judge.types.record import Record, empty_dict
 from judge.types.reference import ReferenceStatus
@@ -165,6 +166,44 @@ class JudgementError(Record):
     finish_reason: str | None = None
 
 
+class JudgeResult(Record):
+    """What one judge said of a trajectory that was sent on.
+
+    Attributes:
+        reasons: Why its verdict did not stand; empty where it did.
+    """
+
+    omit_none: ClassVar[bool] = False
+
+    judge: str
+    status: VerdictStatus
+    score: float | None
+    scale: Scale
+    passed: bool | None = None
+    reason: str = ""
+    criteria: tuple[CriterionResult, ...] = ()
+    trust: Trust = Trust()
+    usage: Usage = Usage()
+    cost_usd: float | None = None
+    calls: int = Field(default=0, ge=0)
+    cached: int = Field(default=0, ge=0)
+    errors: tuple[JudgementError, ...] = ()
+    fingerprints: dict[str, str] = empty_dict()
+    reasons: tuple[EscalationReason, ...] = ()
+
+
+class Escalated(Record):
+    """How a verdict came to be when the first judge's did not stand alone.
+
+    Attributes:
+        to: Who decides: the judge whose verdict stands, or "person".
+        results: What each judge said, in the order in which they were asked, each whole.
+    """
+
+    to: str
+    results: tuple[JudgeResult, ...] = Field(min_length=1)
+
+
 class Verdict(Record):
     """What one judge says of one trajectory under one rubric.
 
@@ -176,6 +215,9 @@ class Verdict(Record):
         passed: False when a gate failed, True when all gates passed; None where the rubric has none.
         reference: Whether the judge was given a reference.
         truncated: Whether text of the trajectory was left out of the prompt.
+        escalation: Set where the verdict of `judge` did not stand: then status, score, reason, criteria and trust are
+            those of the judge that it was sent to, or, where a person decides, there is no score; usage, calls and
+            cost are of all judges.
         fingerprints: "trajectory", "rubric", "judge", "prompt", "reference", "policy" to sha256.
     """
 
@@ -204,4 +246,5 @@ class Verdict(Record):
     dropped_params: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     errors: tuple[JudgementError, ...] = ()
+    escalation: Escalated | None = None
     fingerprints: dict[str, str] = empty_dict()
