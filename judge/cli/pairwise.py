@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from judge.config import Settings
     from judge.engine.pairing import Pairing
     from judge.engine.pairwise import JudgedPairs
+    from judge.types import Reference
     from judge.types.pair import Preferred
 
 
@@ -64,6 +65,9 @@ def pairwise(
     show_prompt: Annotated[
         bool, typer.Option("--show-prompt", help="Print exactly what would be sent, and send nothing.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the number of calls, tokens and the cost; send nothing.")
+    ] = False,
     format: options.Format = None,
     mapping: options.Mapping = None,
     out: Annotated[
@@ -98,14 +102,8 @@ def pairwise(
     found = pairs_of(runs, by=_ranked(by), most=max_pairs)
     policy = reading.text_file(policy_text, "policy")
     references = reading.references(reference)
-    if show_prompt:
-        from judge.engine.pairwise import pair_prompts
-
-        shown = pair_prompts(found.pairs, settings=settings, reference=references, policy=policy)
-        if as_json:
-            emit({"prompts": [prompt.to_json() for prompt in shown]})
-        else:
-            say("\n".join(prompt.text() for prompt in shown))
+    if show_prompt or dry_run:
+        _preview(found, settings, references, policy, show_prompt=show_prompt, as_json=as_json)
         return
     given_scores = _scores(scores)
     given_labels = _labels(labels)
@@ -121,6 +119,26 @@ def pairwise(
         raise typer.Exit(4)
 
 
+def _preview(
+    found: Pairing,
+    settings: Settings,
+    reference: Reference | dict[str, Reference] | None,
+    policy: str | None,
+    *,
+    show_prompt: bool,
+    as_json: bool,
+) -> None:
+    from judge.engine.pair_plan import plan_pairs
+
+    made = plan_pairs(found.pairs, settings=settings, reference=reference, policy=policy, payloads=show_prompt)
+    if as_json:
+        emit(made.to_json())
+    elif show_prompt:
+        say("\n".join(prompt.text() for prompt in made.prompts))
+    else:
+        say(made.text())
+
+
 def _ranked(by: str | None) -> Literal["agent", "run"] | None:
     if by is None:
         return None
@@ -131,7 +149,13 @@ def _ranked(by: str | None) -> Literal["agent", "run"] | None:
     raise UsageError(f"--by is {by!r}; agent or run is needed.")
 
 
-def _judge(found: Pairing, settings: Settings, reference: object, policy: str | None, out: str | None) -> JudgedPairs:
+def _judge(
+    found: Pairing,
+    settings: Settings,
+    reference: Reference | dict[str, Reference] | None,
+    policy: str | None,
+    out: str | None,
+) -> JudgedPairs:
     import json
     from contextlib import ExitStack
 
@@ -158,7 +182,7 @@ def _judge(found: Pairing, settings: Settings, reference: object, policy: str | 
         return judge_pairs(
             found.pairs,
             settings=settings,
-            reference=reference,  # type: ignore[arg-type]  # as `reading.references` gives it
+            reference=reference,
             policy=policy,
             done=done,
         )

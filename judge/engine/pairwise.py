@@ -11,14 +11,13 @@ from pathlib import Path
 
 from judge.config import Settings
 from judge.engine.budget import Budget, Ledger
-from judge.engine.connection import Connection, OpenJury
-from judge.engine.draw import Asking, Sample, all_of, draw, numbered, recall
+from judge.engine.connection import Connection, OpenJury, SharingConnection
+from judge.engine.draw import Asking, Sample, all_of, draw, draw_together, estimated, numbered, recall
 from judge.engine.facade import ledger_of, open_judge, rubric_of
 from judge.engine.judging import Stopped
 from judge.engine.loop import PRIVATE
 from judge.engine.pair_verdicts import Asked, pair_verdict
 from judge.engine.pairing import Pair
-from judge.engine.plan import PlannedPrompt
 from judge.engine.run import References, reference_of
 from judge.engine.setup import Setup, make_setup
 from judge.errors import BudgetReached, ContextOverflow, TerminalError, UsageError
@@ -30,7 +29,7 @@ from judge.prompt.pairwise_parse import parse_pair
 from judge.prompt.pairwise_text import pair_template_version
 from judge.types.pair import PairVerdict, Side
 from judge.types.reference import Reference
-from judge.types.request import Reply
+from judge.types.request import Reply, Sharing
 from judge.types.rubric import Rubric
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import Vote
@@ -102,60 +101,20 @@ async def ajudge_pairs(
                     return
                 try:
                     verdict = await judging.judge(pair, reference_of(pair.a, reference))
+                    if done is not None:
+                        done(verdict)
                 except Stopped:
                     return
-                except BaseException as error:
+                except Exception as error:
                     judging.stop(error)
                     return
                 found[place] = verdict
-                if done is not None:
-                    done(verdict)
 
         await asyncio.gather(*(work() for _ in range(min(settings.concurrency, len(pairs)))))
     verdicts = tuple(found[place] for place in sorted(found))
     if judging.stopped is not None and not isinstance(judging.stopped, TerminalError | BudgetReached):
         raise judging.stopped
     return JudgedPairs(verdicts, judging.stopped)
-
-
-def pair_prompts(
-    pairs: Sequence[Pair],
-    rubric: str | Path | Rubric | None = None,
-    *,
-    judge: str | Connection | None = None,
-    settings: Settings,
-    reference: References = None,
-    policy: str | None = None,
-) -> tuple[PlannedPrompt, ...]:
-    """Exactly what would be sent for each pair, in both orders; nothing is sent.
-
-    Raises:
-        ContextOverflow: A pair does not fit the judge.
-        UsageError: As for `judge_pairs`.
-    """
-
-    async def planned() -> tuple[PlannedPrompt, ...]:
-        async with open_pair_judge(judge, settings) as connection:
-            setup = pair_setup(rubric_of(rubric, settings), connection, settings, policy=policy)
-            judging = PairJudging(setup, connection)
-            out = []
-            for pair in pairs:
-                for first in SIDES:
-                    made = judging.prompt(pair, first, reference_of(pair.a, reference))
-                    second = pair.b.id if first == "a" else pair.a.id
-                    out.append(
-                        PlannedPrompt(
-                            trajectory_id=f"{made.request.subject.trajectory_id} against {second}",
-                            system=made.request.system,
-                            segments=made.request.segments,
-                            payload=connection.payload(made.request),
-                            tokens=made.tokens,
-                            truncated=made.truncated,
-                        )
-                    )
-            return tuple(out)
-
-    return PRIVATE.run(planned())
 
 
 @asynccontextmanager
@@ -225,6 +184,9 @@ class PairJudging:
         self.budget = Budget(setup.max_usd, ledger=ledger)
         self.stopped: BaseException | None = None
         self._clock = clock
+        self._promised = 0.0
+        self._under_way = 0
+        self._ended = asyncio.Event()
 
     def stop(self, error: BaseException) -> None:
         """Lets no further call begin; the first cause stays."""
@@ -240,8 +202,30 @@ class PairJudging:
         started = self._clock()
         cap = self.setup.max_usd_per_item
         item = None if cap is None else Budget(cap)
-        asked = await all_of(*(self._order(pair, side, reference, item) for side in SIDES))
+        orders = [self._order(pair, side, reference, item) for side in SIDES]
+        async with self._room(sum(order.whole() for order in orders if isinstance(order, _Order))):
+            asked = await all_of(*(_asked(order) for order in orders))
         return pair_verdict(self.setup, pair, reference, asked, seconds=self._clock() - started)
+
+    @asynccontextmanager
+    async def _room(self, whole: float) -> AsyncIterator[None]:
+        """Waits until all of a pair fits under the cap beside all of those under way.
+
+        So a run that reaches its cap ends with whole verdicts, and with none that is half paid for.
+        """
+        while not self.budget.fits_beside(self._promised + whole):
+            if not self._under_way:
+                raise self.budget.reached(whole)
+            await self._ended.wait()  # what is under way may settle for less
+        self._promised += whole
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            self._promised = self._promised - whole if self._under_way else 0.0  # leaves no rest of rounding
+            self._ended.set()
+            self._ended = asyncio.Event()
 
     def prompt(self, pair: Pair, first: Side, reference: Reference | None) -> Prompt:
         """The prompt of a pair in one order.
@@ -263,7 +247,8 @@ class PairJudging:
             context_tokens=self.connection.context_tokens,
         )
 
-    async def _order(self, pair: Pair, first: Side, reference: Reference | None, item: Budget | None) -> Asked:
+    def _order(self, pair: Pair, first: Side, reference: Reference | None, item: Budget | None) -> _Order | Asked:
+        """One order with what the cache holds of it, or at once its failure where it does not fit the judge."""
         setup = self.setup
         x, y = (pair.a, pair.b) if first == "a" else (pair.b, pair.a)
         try:
@@ -277,15 +262,44 @@ class PairJudging:
             return parse_pair(reply, rubric, trajectory, y, sample=sample)
 
         asking = Asking(replace(setup, parse=parse), self.connection, self.budget, x, prompt, self._check, item)
-        return Asked(first, prompt, tuple(await all_of(*(_sample(asking, i) for i in range(setup.samples or 1)))))
+        kept = (
+            recall(asking.setup, self.connection, x, numbered(prompt.request, index)) for index in range(setup.draws[1])
+        )
+        return _Order(first, asking, tuple(kept))
 
     def _check(self) -> None:
         if self.stopped is not None:
             raise Stopped
 
 
-async def _sample(asking: Asking, index: int) -> Sample:
-    """One sample, from the cache where it is there."""
-    request = numbered(asking.prompt.request, index)
-    kept = recall(asking.setup, asking.connection, asking.trajectory, request)
-    return kept if kept is not None else await draw(asking, index)
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """One order of a pair under way: what the cache holds, by sample, and None for what is to be drawn."""
+
+    first: Side
+    asking: Asking
+    kept: tuple[Sample | None, ...]
+
+    def whole(self) -> float:
+        """Most that the samples to be drawn may cost, without retries; 0 where no cap is set."""
+        asking = self.asking
+        each = estimated(asking.setup, asking.connection, asking.prompt, asking.prompt.request) or 0.0
+        return each * self.kept.count(None)
+
+
+async def _asked(order: _Order | Asked) -> Asked:
+    """The order with every sample drawn, in a way in which the provider bills the prompt once, where it can."""
+    if isinstance(order, Asked):
+        return order
+    asking = order.asking
+    missing = [index for index, sample in enumerate(order.kept) if sample is None]
+    how: Sharing = "apart"
+    if len(missing) > 1 and isinstance(asking.connection, SharingConnection):
+        how = asking.connection.sharing(asking.prompt.request, asking.prompt.tokens)
+    if how == "together":
+        drawn = await draw_together(asking, missing)
+    else:
+        ahead = [await draw(asking, missing[0])] if how == "first_alone" else []
+        drawn = [*ahead, *await all_of(*(draw(asking, index) for index in missing[len(ahead) :]))]
+    by_index = {sample.index: sample for sample in (*order.kept, *drawn) if sample is not None}
+    return Asked(order.first, asking.prompt, tuple(by_index[index] for index in sorted(by_index)))

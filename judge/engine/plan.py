@@ -79,7 +79,7 @@ class PlannedSeat(Record):
     def text(self) -> str:
         """The seat in a line."""
         when = "" if self.always else " (only when it is needed)"
-        cost = _range_text(self.cost_low, self.cost_high)
+        cost = range_text(self.cost_low, self.cost_high)
         return f"  {self.judge}{when}: {_calls_text(self.calls_low, self.calls_high)} calls, {cost}"
 
 
@@ -125,7 +125,7 @@ class Plan(Record):
             + (f" at {self.host}" if self.host else ""),
             f"calls: {_calls_text(self.calls_low, self.calls_high)}, and {self.cached} samples from the cache",
             f"tokens: about {self.input_tokens:,} in, at most {self.output_tokens:,} out",
-            f"cost: {_range_text(self.cost_low, self.cost_high)}",
+            f"cost: {range_text(self.cost_low, self.cost_high)}",
             *(seat.text() for seat in self.seats),
         ]
         if self.truncated:
@@ -273,7 +273,8 @@ def _calls_text(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _range_text(low: float | None, high: float | None) -> str:
+def range_text(low: float | None, high: float | None) -> str:
+    """A range of US dollars, or the word unknown."""
     return "unknown" if low is None or high is None else f"${low:.4g} to ${high:.4g}"
 
 

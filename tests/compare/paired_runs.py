@@ -54,12 +54,6 @@ class Comparing:
     def keep(self, request: Request, reply: Reply) -> None:
         pass
 
-    def sharing(self, request: Request, tokens: int) -> str:
-        return "apart"
-
-    async def complete_together(self, request: Request, copies: int) -> tuple[Reply, ...]:
-        raise AssertionError("nobody asks for several replies at once")
-
     async def complete(self, request: Request) -> Reply:
         first, second = request.subject.trajectory_id, request.subject.against or ""
         self.asked.append((first, second, request.sample))

@@ -14,8 +14,9 @@ from loopback import LoopbackServer, Received, Scripted, chat, refused
 from paired_runs import Comparing, by_strength, run_of, runs_of
 
 from judge.config import Settings, load_settings
+from judge.engine.pair_plan import plan_pairs
 from judge.engine.pairing import pair_of, pairs_of
-from judge.engine.pairwise import JudgedPairs, judge_pairs, pair_prompts, pair_setup
+from judge.engine.pairwise import JudgedPairs, judge_pairs, pair_setup
 from judge.engine.setup import make_setup
 from judge.errors import BudgetReached, TerminalError, UsageError
 from judge.prompt import load_rubric
@@ -260,14 +261,39 @@ def test_what_a_model_said_of_a_pair_is_kept(tmp_path: Path) -> None:
     assert len(requests) == 2
 
 
-def test_a_cap_ends_the_run_with_whole_verdicts_and_the_cause(tmp_path: Path) -> None:
-    # a reply costs .002, its estimate at most some .013: two pairs fit under .03, ten do not
-    found, requests = served(tmp_path, winner_by_server, tasks=20, max_usd=0.03, concurrency=1)
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_a_cap_ends_the_run_with_whole_verdicts_and_the_cause(tmp_path: Path, concurrency: int) -> None:
+    # a reply costs .002, its estimate some .011: a pair may begin while .022 of the .05 are free
+    found, requests = served(tmp_path, winner_by_server, tasks=20, max_usd=0.05, concurrency=concurrency)
     assert isinstance(found.stopped, BudgetReached)
-    assert 0 < len(found.verdicts) < 20
+    assert 5 <= len(found.verdicts) < 20
     assert all(verdict.winner == "b" for verdict in found.verdicts)
-    assert sum(verdict.cost_usd or 0 for verdict in found.verdicts) <= 0.03
-    assert len(requests) <= 2 * len(found.verdicts) + 1
+    assert 0.02 < sum(verdict.cost_usd or 0 for verdict in found.verdicts) <= 0.05
+    assert len(requests) == 2 * len(found.verdicts)  # no pair is half paid for
+
+
+def test_a_cap_counts_nothing_for_what_the_cache_holds(tmp_path: Path) -> None:
+    with LoopbackServer(winner_by_server) as server:
+        own = {"providers": {"openai": {"base_url": f"{server.url}/v1"}}, "judge": "openai/m1"}
+        price = {"openai/m1": {"input_usd_per_million": 1.0, "output_usd_per_million": 10.0}}
+        pairs = pairs_of(runs_of("ab", 6)).pairs
+        judge_pairs(pairs, settings=settings_in(tmp_path, **own))
+        found = judge_pairs(pairs, settings=settings_in(tmp_path, **own, models=price, max_usd=0.0001))
+    assert found.stopped is None
+    assert [verdict.cached for verdict in found.verdicts] == [2] * 6
+
+
+def test_samples_of_one_order_are_asked_in_one_request_where_the_server_can(tmp_path: Path) -> None:
+    def several(request: Received) -> Scripted:
+        one = winner_by_server(request)
+        copies = request.body.get("n", 1)
+        choices = [{**one.body["choices"][0], "index": place} for place in range(copies)]
+        return Scripted(body={**one.body, "choices": choices})
+
+    found, requests = served(tmp_path, several, samples=3)
+    assert found.verdicts[0].winner == "b"
+    assert [len(order.votes) for order in found.verdicts[0].criteria[0].orders] == [3, 3]
+    assert len(requests) == 2
 
 
 def test_a_key_that_is_refused_stops_the_run_at_once(tmp_path: Path) -> None:
@@ -293,11 +319,38 @@ def test_a_pair_that_does_not_fit_fails_by_name(settings: Settings) -> None:
     assert {error.kind for error in verdict.errors} == {"context_overflow"}
 
 
-def test_prompts_can_be_read_before_they_are_sent(settings: Settings) -> None:
+def test_what_a_run_would_take_is_known_before(tmp_path: Path) -> None:
+    pairs = pairs_of(runs_of("ab", 3)).pairs
+    with LoopbackServer(winner_by_server) as server:
+        settings = settings_in(
+            tmp_path,
+            judge="openai/m1",
+            providers={"openai": {"base_url": f"{server.url}/v1"}},
+            models={"openai/m1": {"input_usd_per_million": 1.0, "output_usd_per_million": 10.0}},
+            max_output_tokens=100,
+        )
+        before = plan_pairs(pairs, settings=settings, payloads=True)
+        assert server.requests == []
+        assert [prompt.trajectory_id for prompt in before.prompts][:2] == ["a-t0 against b-t0", "b-t0 against a-t0"]
+        judge_pairs(pairs[:1], settings=settings)
+        after = plan_pairs(pairs, settings=settings)
+        sent = {request.body["messages"][1]["content"] for request in server.requests}
+    assert {"".join(text.split()) for text in sent} == {
+        "".join("".join(prompt.segments).split()) for prompt in before.prompts[:2]
+    }
+    assert (before.pairs, before.calls, before.cached, after.calls, after.cached) == (3, 6, 0, 4, 2)
+    assert before.output_tokens == 600
+    assert before.cost_low == pytest.approx(before.input_tokens * 1e-6)
+    assert before.cost_high == pytest.approx(before.input_tokens * 1e-6 + 600 * 1e-5)
+    assert "calls: 4, and 2 samples from the cache" in after.text()
+
+
+def test_pairs_that_do_not_fit_are_named_before(settings: Settings) -> None:
     judge = Comparing(by_strength({}))
-    shown = pair_prompts(pairs_of(runs_of("ab", 1)).pairs, judge=judge, settings=settings)
-    assert [prompt.trajectory_id for prompt in shown] == ["a-t0 against b-t0", "b-t0 against a-t0"]
-    assert judge.asked == []
+    judge.context_tokens = 1500
+    found = plan_pairs(pairs_of(runs_of("ab", 1)).pairs, judge=judge, settings=settings)
+    assert found.overflow == ("a-t0 against b-t0", "b-t0 against a-t0")
+    assert (found.calls, judge.asked) == (0, [])
 
 
 def test_it_works_inside_a_running_loop(settings: Settings) -> None:
