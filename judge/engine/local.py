@@ -40,7 +40,7 @@ class LocalEngine:
                 bench,
                 trajectories,
                 reference=job.references,
-                concurrency=job.settings.concurrency,
+                concurrency=_under_way(job),
                 total=job.pending,
                 progress=progress,
                 done=done,
@@ -48,3 +48,10 @@ class LocalEngine:
             )
             async for _ in run.batches():
                 pass  # each verdict went to `done`
+
+
+def _under_way(job: BatchJob) -> int:
+    """Trajectories under way at once: of a model in this process no more than it takes, for an interrupt waits for
+    those."""
+    most = getattr(job.connection, "most_at_once", None)
+    return min(job.settings.concurrency, most or job.settings.concurrency)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import inspect
 import os
 import threading
 from collections.abc import Coroutine
@@ -16,6 +17,10 @@ from typing import Any, TypeVar
 from judge.errors import UsageError
 
 Result = TypeVar("Result")
+
+UNWIND_S = 3.0
+"""Seconds that interrupted work is given to close its connections and files, before the interrupt goes on. A model in
+this process ends its call only when the connection to it is closed."""
 
 
 class LoopThread:
@@ -40,11 +45,22 @@ class LoopThread:
                 "A blocking call was made from inside the judge's own event loop, where it would wait for ever.",
                 hint="Do not score while producing the trajectories to score; use `await judge.ascore(...)`.",
             )
-        future = asyncio.run_coroutine_threadsafe(work, loop)
+        ended = threading.Event()
+
+        async def watched() -> Result:
+            try:
+                return await work
+            finally:
+                ended.set()
+
+        future = asyncio.run_coroutine_threadsafe(watched(), loop)
         try:
             return future.result()
         except BaseException:
             future.cancel()  # an interrupt in the waiting thread ends the work as well
+            ended.wait(UNWIND_S)
+            if inspect.getcoroutinestate(work) == inspect.CORO_CREATED:
+                work.close()  # the loop had no turn to begin it
             raise
 
     def _started(self) -> asyncio.AbstractEventLoop:

@@ -46,6 +46,7 @@ class ObservedConnection:
         self.host = inner.host
         self.offline = inner.offline
         self.context_tokens = inner.context_tokens
+        self.most_at_once: int | None = getattr(inner, "most_at_once", None)
 
     def count_tokens(self, text: str) -> int:
         """As the inner connection's."""

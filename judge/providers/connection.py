@@ -51,6 +51,7 @@ class Connection:
         host: Host that is contacted (with its port), or None where no request leaves the process.
         offline: True for judges that answer from the request's subject and call no model.
         context_tokens: Tokens that prompt and reply may take together, or None where unknown.
+        most_at_once: Calls that a judge in this process takes at once, or None where only settings limit them.
         requests: Calls of `complete` that reached the provider, retries included.
     """
 
@@ -83,9 +84,9 @@ class Connection:
         self._terminal: TerminalError | None = None
         self._price: Price | None = price_of(self.name, settings, free=opened.offline or provider == "local")
         limits = settings.provider(provider)
-        most = getattr(opened, "most_at_once", None)
+        self.most_at_once: int | None = getattr(opened, "most_at_once", None)
         concurrency = limits.concurrency or settings.concurrency
-        self._concurrency = min(concurrency, most) if most else concurrency
+        self._concurrency = min(concurrency, self.most_at_once or concurrency)
         self._limits = limits
         self._lanes = PerLoop(self._lane)
 

@@ -19,6 +19,7 @@ from loopback import Scripted, chat
 from judge.engine.batch import judge_batch
 from judge.engine.control import Control
 from judge.errors import BudgetReached, ConfigError, TerminalError, UnknownName
+from judge.providers import connect
 from judge.store.ledger import DayLedger
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +54,24 @@ def test_a_drain_finishes_what_is_under_way(tmp_path: Path) -> None:
         assert len(recorded(tmp_path / "run")) == server.requests == outcome.result.judged < 20
         again = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, resume=True)
         assert (again.result.pending, server.requests) == (0, 50)
+
+
+def test_a_model_in_this_process_leaves_few_trajectories_to_wait_for(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 20)
+    control = Control()
+
+    def answer(item: str, before: int) -> Scripted:
+        control.drain("interrupt")  # while the first call is under way
+        return chat(GOOD, delay=0.1)
+
+    with JudgeServer(answer) as server:
+        settings = settings_of(tmp_path, server.url, concurrency=16)
+        connection = connect("openai/m1", settings)
+        connection.most_at_once = 2  # as a model in this process says
+        outcome = judge_batch(
+            [source], RUBRIC, out=tmp_path / "run", judge=connection, settings=settings, control=control
+        )
+        assert 1 <= outcome.result.judged == server.requests <= 2
 
 
 def test_a_deadline_lets_nothing_new_begin(tmp_path: Path) -> None:
