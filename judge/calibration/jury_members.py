@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,6 +54,7 @@ def jurors(
         scores = [None if (value := votes.get(name)) is None else settle(value) for votes in given]
         silent = [item for item, there, s in zip(whole.items, asked, scores, strict=True) if there and s is None]
         own = _credit(whole, scores)[np.asarray(asked, dtype=bool)]
+        rest = _without(jury, name, whole, credit, clusters, given, settle, revote, rng)
         groups = [group for group, there in zip(whole.groups, asked, strict=True) if there]
         rows.append(
             Juror(
@@ -64,7 +66,9 @@ def jurors(
                 failures=dict(Counter(causes.get(name, {}).get(item, "no score") for item in silent)),
                 replaced=sum(_replaced(jury, name, votes) for votes in given),
                 alone=share(own, groups=groups, rng=rng) if len(own) else undefined("it was never asked", n=0),
-                **_without(jury, name, whole, credit, clusters, given, settle, revote, rng),
+                without=rest.without,
+                without_unsettled=rest.unsettled,
+                adds=rest.adds,
             )
         )
     return tuple(rows)
@@ -119,6 +123,14 @@ def without_member(jury: Jury, name: str) -> Jury | str:
     )
 
 
+class _Rest(NamedTuple):
+    """The jury without one judge."""
+
+    without: Statistic
+    unsettled: int | None
+    adds: Statistic
+
+
 def _without(
     jury: Jury,
     name: str,
@@ -129,11 +141,11 @@ def _without(
     settle: Callable[[float], float],
     revote: Callable[[Jury], Values],
     rng: np.random.Generator,
-) -> dict[str, Statistic]:
+) -> _Rest:
     n = len(whole.items)
     if name in jury.reserves and not any(name in votes for votes in given):
         nothing = undefined("it never sat", n=n)
-        return {"without": nothing, "adds": nothing}
+        return _Rest(nothing, None, nothing)
     rest = without_member(jury, name)
     try:
         if isinstance(rest, str):
@@ -145,12 +157,13 @@ def _without(
             values = revote(rest)
     except (StatisticsError, TooFewLabels) as error:
         unknown = undefined(error.message, n=n)
-        return {"without": unknown, "adds": unknown}
+        return _Rest(unknown, None, unknown)
     left = _credit(whole, values)
-    return {
-        "without": share(left, groups=whole.groups, rng=rng),
-        "adds": difference(credit - left, clusters, rng),
-    }
+    return _Rest(
+        without=share(left, groups=whole.groups, rng=rng),
+        unsettled=sum(value is None for value in values),
+        adds=difference(credit - left, clusters, rng),
+    )
 
 
 def _credit(whole: Dataset, values: Values) -> Floats:

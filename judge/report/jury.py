@@ -51,7 +51,8 @@ def _juror_line(juror: Juror) -> str:
     if juror.replaced:
         parts.append(f"a reserve took its seat on {juror.replaced}")
     parts.append(f"alone {_short(juror.alone)}")
-    parts.append(f"the jury without it {_short(juror.without)}")
+    ties = f", no verdict on {juror.without_unsettled}" if juror.without_unsettled else ""
+    parts.append(f"the jury without it {_short(juror.without)}{ties}")
     if juror.adds.value is not None:
         parts.append(f"so it adds {_short(juror.adds)}")
     return f"  {what}{juror.judge}: " + "; ".join(parts)

@@ -18,7 +18,8 @@ class Juror(Record):
         replaced: Runs on which it gave no score and a reserve took its seat.
         alone: Its own credit over the runs on which it was asked, one without a score earns none; undefined where it
             was never asked.
-        without: Credit of the jury without it, over all runs; undefined where votes for that were never cast.
+        without: Credit of the jury without it, over all runs; undefined where votes for that were never cast. A tie earns
+            nothing, and two judges tie where three did not: `without_unsettled` runs then have no verdict.
         adds: Credit of the jury less that of the jury without it, paired, with an interval over tasks.
     """
 
@@ -33,4 +34,5 @@ class Juror(Record):
     replaced: int
     alone: Statistic
     without: Statistic
+    without_unsettled: int | None
     adds: Statistic

@@ -19,6 +19,7 @@ from judge.calibration.kappa import cohen_kappa
 from judge.calibration.pairwise import order_report
 from judge.cli.recorded import scale_of
 from judge.engine.comparing import Compared, compare_files
+from judge.report.jury import jury_lines
 from judge.types.comparison import Work
 from judge.types.jury import Jury
 
@@ -47,6 +48,15 @@ def hotpotqa() -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def twenty(hotpotqa: tuple[Path, Path]) -> Compared:
     return compared("agentprocessbench", *hotpotqa)
+
+
+def published_script() -> Any:
+    spec = importlib.util.spec_from_file_location("compare_published", ROOT / "scripts" / "compare_published.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -149,11 +159,7 @@ def test_ten_judges_of_livemcpbench_by_the_substring_rule(shared: Path) -> None:
     ],
 )
 def test_llmbar_in_both_orders(shared: Path, judge: str, subset: str, accuracy: float, agreement: float) -> None:
-    spec = importlib.util.spec_from_file_location("compare_published", ROOT / "scripts" / "compare_published.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = published_script()
     rows = lines(shared / "data" / "llmbar" / "judge_outputs.jsonl")
     found = order_report(script.contests(rows, judge, subset), rng=np.random.default_rng(0))
     assert found.accuracy.value == pytest.approx(accuracy, abs=5e-4)
@@ -185,3 +191,32 @@ def test_pandalm_annotators_and_a_jury_whose_failed_rows_stay_visible(shared: Pa
     assert failures["pandalm-7b"] == {}
     assert failures["jury/two"]["failed: 1 of 2 seats gave a score, 2 needed"] == 63
     assert failures["jury/two"]["tie"] > 0
+
+
+def test_five_copies_of_one_noisy_judge_gain_nothing_over_its_own_five_samples_and_the_report_says_why() -> None:
+    """A judge that fails the same runs whenever it is asked: five seats share its bias, as its five samples do."""
+    found, errors = published_script().five_copies(np.random.default_rng(11))
+    gaps = {frozenset((pair.a, pair.b)): pair for pair in found.pairs}
+    pair = gaps[frozenset(("jury of five copies", "one judge, five samples"))]
+    assert pair.better is None
+    assert abs(pair.difference.value) < 0.02
+    # a quarter of the runs is misread by .9: all five misread by .9^5 = .59, so about .147 of all runs
+    assert errors.all_wrong == pytest.approx(0.147, abs=0.03)
+    assert 1.0 < errors.effective_votes < 1.5
+    text = "\n".join(jury_lines("jury", errors))
+    assert "5 members amount to 1." in text
+    assert "wrong on the same runs; further seats repeat the first" in text
+    assert "one family (copy)" in text
+
+
+def test_the_published_must_shows_are_printed(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = published_script()
+    arguments = script.comparisons(shared / "data")
+    script.show("pandalm", arguments["pandalm"], tmp_path)
+    script.show("agentprocessbench_jury", arguments["agentprocessbench_jury"], tmp_path)
+    script.pandalm_people(shared / "data" / "pandalm" / "testset-v1.json")
+    said = capsys.readouterr().out
+    assert "gpt-3.5-turbo: called on 999 of 999 runs; no score on 63" in said
+    assert "Kimi-K2.5-Thinking: called on 28 of 250 runs" in said
+    assert "annotators 1 and 2: kappa .852" in said
+    assert "0 105 times, 1 422 times, 2 472 times" in said

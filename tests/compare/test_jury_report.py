@@ -43,6 +43,7 @@ def test_leaving_one_out_is_counted_by_hand() -> None:
     # without a: b and c tie on 1, 3 and 4 (a tie earns nothing) and are both wrong on 0: 4 of 8
     # without c: a and b tie on 0 and 3: 6 of 8. without b: a and c tie on 0, 1 and 4: 5 of 8
     assert [rows[name].without.value for name in "abc"] == [0.5, 0.625, 0.75]
+    assert [rows[name].without_unsettled for name in "abc"] == [3, 3, 2]
     assert [rows[name].adds.value for name in "abc"] == [0.375, 0.25, 0.125]
     assert [rows[name].alone.value for name in "abc"] == [1.0, 0.75, 0.625]
     low, high = rows["a"].adds.low, rows["a"].adds.high

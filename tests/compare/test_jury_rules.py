@@ -9,7 +9,6 @@ import pytest
 from pydantic import ValidationError
 from small_judges import judged
 
-from judge.calibration.comparison import compare
 from judge.calibration.jury_errors import effective_votes, family, jury_errors
 from judge.calibration.jury_rules import jury_vote, next_seat
 from judge.calibration.recorded_jury import member_weights, seat
@@ -222,37 +221,3 @@ def test_copies_families_and_weak_members_are_warned_of() -> None:
     assert "Weak members (kappa may be below 0.4): GPT-5" in text
     assert "1.0 independent votes" in text
     assert family("anthropic/claude-opus-4") == "claude"
-
-
-def test_five_copies_of_one_noisy_judge_gain_nothing_over_its_own_five_samples() -> None:
-    """A judge that fails the same runs whenever it is asked: five seats share its bias, as its five samples do."""
-    rng = np.random.default_rng(11)
-    n = 1_500
-    labels = rng.integers(2, size=n)
-    wrong = np.where(rng.random(n) < 0.25, 0.9, 0.05)  # a quarter of the runs it misreads nearly always
-
-    def sample() -> np.ndarray:
-        return np.where(rng.random(n) < wrong, 1 - labels, labels)
-
-    def majority(votes: list[np.ndarray]) -> list[float]:
-        return (np.mean(votes, axis=0) > 0.5).astype(float).tolist()
-
-    copies = [sample() for _ in range(5)]
-    alone = judged("one, five samples", majority([sample() for _ in range(5)]), labels.tolist())
-    names = [f"copy {k}" for k in range(5)]
-    data = {
-        name: judged(name, votes.astype(float).tolist(), labels.tolist())
-        for name, votes in zip(names, copies, strict=True)
-    }
-    seats = Jury(name="jury/copies", members=tuple(names))
-    seated = seat(seats, data).data
-    found = compare(shared_runs([alone, seated]), label_set="simulated", rng=np.random.default_rng(1))
-    (pair,) = found.pairs
-    assert pair.better is None
-    assert abs(pair.difference.value or 0.0) < 0.02
-    errors = jury_errors(shared_runs(list(data.values())), names)
-    assert errors.effective_votes is not None
-    assert errors.effective_votes < 1.5
-    assert errors.all_wrong > 0.1
-    assert any("5 members amount to 1." in warning for warning in errors.warnings)
-    assert any("one family (copy)" in warning for warning in errors.warnings)
