@@ -166,8 +166,11 @@ def _judge(
     with ExitStack() as stack:
         file = None
         if out is not None:
-            Path(out).mkdir(parents=True, exist_ok=True)
-            file = stack.enter_context((Path(out) / "pairs.jsonl").open("w", encoding="utf-8"))
+            try:
+                Path(out).mkdir(parents=True, exist_ok=True)
+                file = stack.enter_context((Path(out) / "pairs.jsonl").open("w", encoding="utf-8"))
+            except OSError as error:
+                raise UsageError(f"--out {out!r} cannot be written: {error.strerror or error}.") from None
         advance = stack.enter_context(progress("judged", len(found.pairs)))
         count = 0
 

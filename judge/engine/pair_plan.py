@@ -12,9 +12,9 @@ from judge.engine.draw import numbered
 from judge.engine.facade import rubric_of
 from judge.engine.loop import PRIVATE
 from judge.engine.pairing import Pair
-from judge.engine.pairwise import SIDES, PairJudging, open_pair_judge, pair_setup
+from judge.engine.pairwise import SIDES, PairJudging, open_pair_judge, pair_reference, pair_setup
 from judge.engine.plan import PlannedPrompt, range_text
-from judge.engine.run import References, reference_of
+from judge.engine.run import References
 from judge.errors import ContextOverflow
 from judge.types.record import Record
 from judge.types.rubric import Rubric
@@ -105,7 +105,7 @@ async def _plan(
                 x, y = (pair.a, pair.b) if first == "a" else (pair.b, pair.a)
                 name = f"{x.id} against {y.id}"
                 try:
-                    made = judging.prompt(pair, first, reference_of(pair.a, reference))
+                    made = judging.prompt(pair, first, pair_reference(pair, reference))
                 except ContextOverflow:
                     overflow.append(name)
                     continue

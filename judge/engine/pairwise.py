@@ -66,7 +66,7 @@ def judge_pairs(
 
     Args:
         settings: `samples` votes in each order, one where it is None; replies are cached as those of scores are.
-        reference: One for all, or by id of `a`, or else group.
+        reference: One for all, or by id of `a`, of `b`, or by group.
         done: Called with each verdict when it is there, in the order of finishing.
 
     Raises:
@@ -100,7 +100,7 @@ async def ajudge_pairs(
                 if judging.stopped is not None:
                     return
                 try:
-                    verdict = await judging.judge(pair, reference_of(pair.a, reference))
+                    verdict = await judging.judge(pair, pair_reference(pair, reference))
                     if done is not None:
                         done(verdict)
                 except Stopped:
@@ -115,6 +115,11 @@ async def ajudge_pairs(
     if judging.stopped is not None and not isinstance(judging.stopped, TerminalError | BudgetReached):
         raise judging.stopped
     return JudgedPairs(verdicts, judging.stopped)
+
+
+def pair_reference(pair: Pair, given: References) -> Reference | None:
+    """The reference of a pair's task: as that of its first run, else of its second."""
+    return reference_of(pair.a, given) or reference_of(pair.b, given)
 
 
 @asynccontextmanager

@@ -10,11 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from judge.errors import ContextOverflow, UsageError
+from judge.errors import ContextOverflow
 from judge.prompt.facts import in_words
 from judge.prompt.marks import inline, mark_of
 from judge.prompt.pairwise_text import FIRST, SECOND, pair_frame
-from judge.prompt.render import Prompt, quoted, reference_lines, room_of, shortened, task_text, unsaid_final
+from judge.prompt.render import (
+    Prompt,
+    quoted,
+    reference_lines,
+    require_policy,
+    room_of,
+    shortened,
+    task_text,
+    unsaid_final,
+)
 from judge.prompt.view import VIEW_VERSION, View, shown_steps, view
 from judge.types.metric import MetricResult
 from judge.types.reference import Reference
@@ -56,11 +65,7 @@ def render_pair(
         ContextOverflow: The runs do not fit, even shortened as far as allowed.
         UsageError: The rubric needs a policy text and there is none.
     """
-    if rubric.policy and not (policy or "").strip():
-        raise UsageError(
-            f"Rubric {rubric.id!r} holds a run to a policy text, and none was given.",
-            hint="Give it with --policy-text FILE (in Python: policy=...).",
-        )
+    require_policy(rubric, policy)
     sampling = sampling or Sampling()
     fixed = pair_frame(rubric)
     halves = (_half(x, FIRST, rubric, facts[0]), _half(y, SECOND, rubric, facts[1]))
@@ -107,7 +112,7 @@ def render_pair(
 
 
 def order_of(x: Trajectory, y: Trajectory) -> str:
-    """ "1" or "2": which order of the pair this is, whichever run is named first by the user.
+    """Which order of the pair this is, "1" or "2", whichever run the user names first.
 
     The text of a prompt holds its order already, except where both runs say the same.
     """

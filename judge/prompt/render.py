@@ -71,11 +71,7 @@ def render(
         UsageError: The rubric needs a policy text and there is none.
         RubricError: The rubric's template does not render.
     """
-    if rubric.policy and not (policy or "").strip():
-        raise UsageError(
-            f"Rubric {rubric.id!r} holds a run to a policy text, and none was given.",
-            hint="Give it with --policy-text FILE (in Python: policy=...).",
-        )
+    require_policy(rubric, policy)
     sampling = sampling or Sampling()
     facts = facts or {}
     fixed = frame(rubric)
@@ -112,6 +108,15 @@ def render(
         ),
     )
     return Prompt(request=request, tokens=tokens, truncated=bool(seen.cuts), cuts=seen.cuts, mark=mark)
+
+
+def require_policy(rubric: Rubric, policy: str | None) -> None:
+    """Raises UsageError where the rubric needs a policy text and there is none."""
+    if rubric.policy and not (policy or "").strip():
+        raise UsageError(
+            f"Rubric {rubric.id!r} holds a run to a policy text, and none was given.",
+            hint="Give it with --policy-text FILE (in Python: policy=...).",
+        )
 
 
 @lru_cache(maxsize=1024)

@@ -107,6 +107,7 @@ def test_the_prompt_is_shown_and_nothing_is_sent(folder: Path, capsys: pytest.Ca
         (["--labels", "twice.jsonl"], "labelled twice"),
         (["--labels", "torn.jsonl"], "torn.jsonl, line 1"),
         (["--scores", "empty.jsonl"], "holds no score"),
+        (["--out", "runs.jsonl"], "--out 'runs.jsonl' cannot be written"),
     ],
 )
 def test_what_is_wrong_is_said(

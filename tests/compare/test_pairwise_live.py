@@ -21,6 +21,7 @@ from judge.engine.setup import make_setup
 from judge.errors import BudgetReached, TerminalError, UsageError
 from judge.prompt import load_rubric
 from judge.types.pair import PairVerdict
+from judge.types.reference import Reference
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -351,6 +352,16 @@ def test_pairs_that_do_not_fit_are_named_before(settings: Settings) -> None:
     found = plan_pairs(pairs_of(runs_of("ab", 1)).pairs, judge=judge, settings=settings)
     assert found.overflow == ("a-t0 against b-t0", "b-t0 against a-t0")
     assert (found.calls, judge.asked) == (0, [])
+
+
+def test_a_reference_of_either_run_or_of_the_task_is_told(settings: Settings) -> None:
+    pairs = pairs_of(runs_of("ab", 1)).pairs
+    judge = Comparing(by_strength({}))
+    for name in ("a-t0", "b-t0", "t0"):
+        made = plan_pairs(
+            pairs, judge=judge, settings=settings, reference={name: Reference(answer="Forty-two.")}, payloads=True
+        )
+        assert all("Forty-two." in "".join(prompt.segments) for prompt in made.prompts)
 
 
 def test_it_works_inside_a_running_loop(settings: Settings) -> None:
