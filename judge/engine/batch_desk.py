@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.config import Settings
-from judge.engine.batch_outcomes import GONE, fetch
+from judge.engine.batch_outcomes import GONE, counted, fetch
 from judge.engine.batch_purse import BatchPurse
 from judge.engine.connection import Connection
 from judge.engine.control import Control
@@ -32,6 +32,7 @@ from judge.providers.batches import (
     not_submitted,
     patiently,
 )
+from judge.providers.redaction import redact
 from judge.store.batch_ledger import BatchLedger, Chunk
 from judge.types.request import Reply, Request
 
@@ -241,7 +242,9 @@ class BatchDesk:
     def _taken(self, chunk: Chunk, state: BatchState) -> None:
         self._ledger.submitted(chunk, state.id)
         LOG.info("batch handed in", extra={"facts": _facts(chunk, id=state.id)})
-        self._notice(f"Batch {chunk.number} is with the provider as {state.id}: {len(chunk.names):,} requests.")
+        self._notice(
+            f"Batch {chunk.number} is with the provider as {state.id}: {counted(len(chunk.names), 'request')}."
+        )
 
     def _give_up(self, chunk: Chunk, error: ProviderError) -> TerminalError:
         self._forget(chunk, error.reason)
@@ -263,9 +266,10 @@ class BatchDesk:
         self._round.clear()
         pause = self._own.first_poll_s
         while self._ledger.under_way() and not control.ending():
-            until = self._now() + pause
-            while (left := until - self._now()) > 0 and not control.ending():
+            left = pause
+            while left > 0 and not control.ending():
                 await self._sleep(min(LOOK_UP_S, left))
+                left -= LOOK_UP_S
             if not control.ending():
                 await self.look()
             pause = min(pause * SLOWER, self._own.longest_poll_s)
@@ -332,6 +336,7 @@ class BatchDesk:
                 names=chunk.names,
                 path=self._ledger.outcomes_path(chunk.number),
                 price=self._connection.price,
+                clean=lambda text: redact(text, self._settings.secrets()),
             ),
             self._settings,
             sleep=self._sleep,

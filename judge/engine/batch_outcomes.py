@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import orjson
@@ -35,9 +35,9 @@ class Fetched:
         """`3 succeeded, 1 expired`; what can be no outcome of ours is called an error."""
         said = [f"{count:,} {kind}" for kind, count in self.kinds.most_common() if kind not in {"unknown", "duplicate"}]
         if self.kinds["unknown"]:
-            said.append(f"error: {self.kinds['unknown']:,} under custom ids that were not asked for, none of them used")
+            said.append(f"error: {self.kinds['unknown']:,} under custom ids that were not asked for, none used")
         if self.kinds["duplicate"]:
-            said.append(f"error: {self.kinds['duplicate']:,} requests with more than one outcome, none of them used")
+            said.append(f"error: {counted(self.kinds['duplicate'], 'request')} with more than one outcome, none used")
         return ", ".join(said)
 
 
@@ -49,6 +49,7 @@ async def fetch(
     names: Sequence[str],
     path: Path,
     price: Callable[[Usage], float | None],
+    clean: Callable[[str], str],
 ) -> Fetched:
     """Writes the outcomes of a batch that has ended to `path`, whole or not at all.
 
@@ -56,6 +57,7 @@ async def fetch(
 
     Args:
         mark: What every custom id of the batch begins with; `names` of the requests are what follows.
+        clean: Takes secrets out of an error's text.
 
     Raises:
         RetryableError: The transfer broke.
@@ -90,7 +92,7 @@ async def fetch(
                             continue
                         found[name] += 1
                         if found[name] == 1:
-                            file.write(_line(outcome))
+                            file.write(_line(_clean(outcome, clean)))
             except RequestRefused:  # kept for a month or so, and no longer
                 rest = "gone"
         for name, count in found.items():
@@ -120,6 +122,18 @@ def _kinds(path: Path) -> Iterator[str]:
     with path.open("rb") as file:
         for line in file:
             yield orjson.loads(line)["kind"]
+
+
+def _clean(outcome: Outcome, clean: Callable[[str], str]) -> Outcome:
+    """An error as it may be kept: servers repeat keys in them."""
+    if outcome.kind != "errored" or outcome.body is None:
+        return outcome
+    return replace(outcome, body=orjson.loads(clean(orjson.dumps(outcome.body).decode())))
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 request`, `1,200 requests`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's' if not noun.endswith('h') else 'es'}"
 
 
 def _line(outcome: Outcome) -> bytes:

@@ -18,6 +18,7 @@ from typing import Any
 from judge.engine.batch_call import save_call
 from judge.engine.batch_desk import BatchDesk, Waiting
 from judge.engine.batch_engine import BatchJob
+from judge.engine.batch_outcomes import counted
 from judge.engine.batch_purse import BatchPurse
 from judge.engine.connection import Connection, OpenJury
 from judge.engine.control import Control
@@ -104,6 +105,8 @@ class _Session:
             if not ledger.under_way():
                 if desk.short is not None and not control.ending():
                     raise self._purse.reached(desk.short)
+                if not control.ending():
+                    ledger.all_used_up()  # such as outcomes of trajectories that have changed since
                 return
             if self._job.detach:
                 control.drain("detached")
@@ -151,7 +154,7 @@ class _Session:
         requests = sum(len(chunk.names) for chunk in open_)
         folder = self._job.folder
         self._job.notice(
-            f"{requests:,} requests are in {len(open_):,} batches at the provider and go on there. "
+            f"{counted(requests, 'request')} in {counted(len(open_), 'batch')} at the provider: they go on there. "
             f"`judge batch attach {folder}` waits for them and finishes the run; "
             f"`judge batch cancel {folder}` ends them."
         )

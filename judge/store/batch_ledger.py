@@ -85,7 +85,7 @@ class _Known:
 class BatchLedger:
     """The ledger of one run, open for writing by whoever holds the run's folder. Use as a context manager.
 
-    All names of requests that still matter are in memory, at some 300 bytes each.
+    All names of requests that still matter are in memory, at some 400 bytes each.
 
     Attributes:
         run: Eight hexadecimal digits that no other run has.
@@ -207,6 +207,10 @@ class BatchLedger:
         known = [name for name in names if name in self._known]
         if known:
             self._append({"used_up": known}, to_disk=False)
+
+    def all_used_up(self) -> None:
+        """Every trajectory has its verdict: what is left is of no use to any."""
+        self.used_up(list(self._known))
 
     # -- the file ----------------------------------------------------------------------------------------------
 

@@ -209,3 +209,10 @@ def test_another_engine_does_not_pay_again_for_what_is_at_the_provider(tmp_path:
             run.run(engine="local")
         assert run.run().result.pending == 0
     assert sum(server.paid.values()) == 2
+
+
+def test_a_trajectory_that_may_not_cost_so_much_is_never_handed_in(tmp_path: Path) -> None:
+    run = batches(OPENAI, tmp_path, items=2, max_usd_per_item=0.05)
+    with run.server as server:
+        outcome = run.run()
+    assert (outcome.result.summary.errors, server.sizes) == ({"item_budget": 2}, [])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from batch_apis import RESET, Made, OpenAIBatchServer
-from batch_items import GOOD, name_of, recorded
+from batch_items import GOOD, name_of, recorded, write_items
 from provider_runs import ANTHROPIC, APIS, OPENAI, Api, Batches, batches
 
 from judge.engine.control import Control
@@ -165,8 +165,8 @@ def test_an_outcome_that_comes_twice_or_unasked_is_told_and_never_scored(api: Ap
     assert statuses(run.folder) == {name_of(0): ("duplicate_outcome", None), name_of(1): ("ok", 4.0)}
     told = [line for line in run.said if "error" in line]
     assert len(told) == 3
-    assert "1 under custom ids that were not asked for, none of them used" in told[0]
-    assert "1 requests with more than one outcome, none of them used" in told[0]
+    assert "1 under custom ids that were not asked for, none used" in told[0]
+    assert "1 request with more than one outcome, none used" in told[0]
     assert outcome.result.summary.errors == {"duplicate_outcome": 1}
 
 
@@ -251,7 +251,7 @@ def test_an_interrupt_while_waiting_leaves_everything_at_the_provider(api: Api, 
         server.before_create = lambda made: control.drain("interrupt")
         first = run.run(control=control)
         assert (first.error, first.result.stopped, first.result.pending) == (None, "interrupt", 3)
-        assert "3 requests are in 1 batches at the provider" in run.said[-1]
+        assert "3 requests in 1 batch at the provider" in run.said[-1]
         assert f"`judge batch attach {run.folder}`" in run.said[-1]
         server.made[0].looks = 1
         second = run.run()
@@ -293,4 +293,28 @@ def test_what_is_kept_of_a_batch(tmp_path: Path) -> None:
         "call.json",
         "ledger.jsonl",
     ]
-    assert "sk-" not in (run.folder / "batches" / "call.json").read_text()
+
+
+def test_no_key_gets_into_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers repeat keys in their errors, and a base_url may hold a password."""
+    key = "sk-live-0123456789abcdef"
+    run = batches(OPENAI, tmp_path, items=2, answer=lambda item, n: OPENAI.broken(400, f"no such key {key}"))
+    run.flags["keys"] = {"OPENAI_API_KEY": key}
+    with run.server:
+        outcome = run.run()
+    assert outcome.result.summary.errors == {"request_refused": 2}
+    texts = [path.read_bytes() for path in run.folder.rglob("*") if path.is_file()]
+    assert len(texts) > 5
+    assert not [text for text in texts if key.encode() in text]
+    assert b"[hidden]" in (run.folder / "batches" / "00001.outcomes.jsonl").read_bytes()
+
+
+def test_a_changed_input_leaves_no_debts_behind(tmp_path: Path) -> None:
+    """Outcomes of a trajectory that has changed since are of no use, and keep no other engine away."""
+    run = batches(OPENAI, tmp_path, items=2)
+    with run.server as server:
+        run.run(detach=True)
+        write_items(run.source, 2, said={name_of(1): "changed"})
+        outcome = run.run(new_input=True)
+        assert (outcome.result.pending, server.sizes) == (0, [2, 1])
+        assert run.run(engine="local").error is None
