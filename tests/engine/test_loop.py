@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -26,6 +27,7 @@ def interrupt_when(begun: threading.Event) -> None:
 
     def send() -> None:
         begun.wait()
+        time.sleep(0.2)  # the main thread is waiting by then
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     threading.Thread(target=send, daemon=True).start()
