@@ -17,10 +17,17 @@ app = typer.Typer(help="List judges; fetch the embedded model.", no_args_is_help
 def list_(as_json: options.AsJson = False) -> None:
     """The kinds of judge that can be named, and whether each is ready here."""
     from judge.config import load_settings
+    from judge.engine.jury_file import jury_names
     from judge.providers import known_judges
+    from judge.providers.catalogue import KnownJudge
 
     settings = load_settings()
-    known = known_judges(settings)
+    seated = jury_names(settings.juries) or ("jury/NAME",)
+    where = f"several judges as one, from {settings.juries}/NAME.yaml"
+    known = [
+        *known_judges(settings),
+        *(KnownJudge(name=name, ready=name != "jury/NAME", detail=where) for name in seated),
+    ]
     if as_json:
         emit({"default": settings.default_judge, "judges": [entry.to_json() for entry in known]})
         return

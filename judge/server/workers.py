@@ -182,7 +182,9 @@ class Workers:
             progress=told.judged,
         )
         page = comparison_page(found.comparison, found.juries)
-        service.jobs.change(job.id, "done", result=found.comparison.to_json(), page=page, progress=told.last)
+        juries = {name: errors.to_json() for name, errors in found.juries.items()}
+        result = {**found.comparison.to_json(), "juries": juries}
+        service.jobs.change(job.id, "done", result=result, page=page, progress=told.last)
 
 
 class _Told:
