@@ -1,6 +1,6 @@
 """Score one run through the service, and stop where the judge is not certified.
 
-    python scripts/service_examples/score.py http://127.0.0.1:8000 run.json [KEY]
+    python scripts/examples/service/score.py http://127.0.0.1:8000 run.json [KEY]
 
 Only the standard library: any language does it the same way.
 """

@@ -1,6 +1,6 @@
 """Judge a file of native runs as a batch through the service, and follow it until it ends.
 
-python scripts/service_examples/batch.py http://127.0.0.1:8000 runs.jsonl [KEY]
+python scripts/examples/service/batch.py http://127.0.0.1:8000 runs.jsonl [KEY]
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ def main(url: str, traces: str, key: str = "") -> None:
         time.sleep(0.5)
         job = ask(url, f"/v1/batches/{job['id']}", key=key)
         print(job["state"], job["progress"], file=sys.stderr)
-    cursor: int | None = 0
-    while cursor is not None:
-        page = ask(url, f"/v1/batches/{job['id']}/results?limit=100&cursor={cursor}", key=key)
+    path = f"/v1/batches/{job['id']}/results?limit=100"
+    page = ask(url, path, key=key)
+    while True:
         for verdict in page["results"]:
             print(json.dumps({name: verdict[name] for name in ("trajectory_id", "status", "score")}))
-        cursor = page["next"]
+        if page["next"] is None:
+            return
+        page = ask(url, f"{path}&cursor={page['next']}", key=key)
 
 
 if __name__ == "__main__":
