@@ -111,7 +111,7 @@ def confusion(counts: Sequence[Sequence[int]], names: Sequence[str], *, title: s
             axes.text(j, i, str(count), ha="center", va="center", fontsize=10)
     axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), xlabel="judge", ylabel="people", title=title)
     axes.set_xticks(range(len(names)), names)
-    axes.set_yticks(range(len(names)), names)
+    axes.set_yticks(range(len(names)), [_short(name) for name in names])
     axes.set_aspect("equal")
     axes.tick_params(length=0)
     return _svg(figure, title)
@@ -121,6 +121,11 @@ def _square(x: float, y: float, colour: str, alpha: float) -> Any:
     from matplotlib.patches import Rectangle
 
     return Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, facecolor=colour, alpha=alpha, linewidth=0)
+
+
+def _short(name: str, most: int = 32) -> str:
+    """A name that leaves room for the plot: its beginning and its end."""
+    return name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[-(most // 2) :]}"
 
 
 @_styled
@@ -137,7 +142,7 @@ def spans(rows: Sequence[Span], *, title: str, label: str, limits: tuple[float, 
             axes.text(0.02, y, "unknown", transform=axes.get_yaxis_transform(), va="center", fontsize=8, color=GREY)
         if row.threshold is not None:
             axes.plot([row.threshold] * 2, [y - 0.32, y + 0.32], color=INK, linewidth=1.4)
-    axes.set_yticks(range(len(rows)), [row.name for row in rows])
+    axes.set_yticks(range(len(rows)), [_short(row.name) for row in rows])
     axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=label, title=title)
     if limits:
         axes.set_xlim(*limits)
@@ -197,7 +202,7 @@ def ranks(rows: Sequence[tuple[str, float, float, float]], *, title: str) -> str
     for y, (_, rank, low, high) in enumerate(rows):
         axes.plot([low, high], [y, y], color=BLUE, linewidth=4, alpha=0.4, solid_capstyle="round")
         axes.plot([rank], [y], marker="o", color=BLUE, markersize=5)
-    axes.set_yticks(range(len(rows)), [row[0] for row in rows])
+    axes.set_yticks(range(len(rows)), [_short(row[0]) for row in rows])
     axes.set(xlim=(0.5, len(rows) + 0.5), ylim=(len(rows) - 0.4, -0.6), xlabel="rank (1 is best)", title=title)
     axes.set_xticks(range(1, len(rows) + 1))
     axes.grid(axis="x", alpha=0.25)
@@ -213,7 +218,7 @@ def frontier(points: Sequence[tuple[str, float, float, bool]], *, title: str, xl
     axes.plot([x for x, _ in best], [y for _, y in best], color=GREEN, linewidth=1.2, alpha=0.7)
     for name, x, y, on in points:
         axes.plot([x], [y], marker="o", color=GREEN if on else GREY, markersize=6)
-        axes.annotate(name, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=7)
+        axes.annotate(_short(name), (x, y), xytext=(5, 4), textcoords="offset points", fontsize=7)
     axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
     axes.margins(x=0.18, y=0.12)
     axes.grid(alpha=0.25)
@@ -233,8 +238,9 @@ def matrix(values: Sequence[Sequence[float | None]], names: Sequence[str], *, ti
             if len(names) <= 24:
                 axes.text(j, i, f"{value:.2f}".removeprefix("0"), ha="center", va="center", fontsize=6)
     axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), title=title)
-    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
-    axes.set_yticks(range(len(names)), names, fontsize=7)
+    shown = [_short(name) for name in names]
+    axes.set_xticks(range(len(names)), shown, rotation=90, fontsize=7)
+    axes.set_yticks(range(len(names)), shown, fontsize=7)
     axes.set_aspect("equal")
     axes.tick_params(length=0)
     return _svg(figure, title)
