@@ -12,7 +12,7 @@ from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.engine.probing import Planting, ProbeRuns
-    from judge.types.probe import ProbeKind, ProbeReport
+    from judge.types.probe import BiasRow, ProbeKind, ProbeReport
     from judge.types.rubric import Rubric
 
 KINDS: dict[str, ProbeKind] = {"faults": "fault", "attacks": "attack", "null": "null", "biases": "bias"}
@@ -52,6 +52,10 @@ def probe(
         str | None,
         typer.Option("--translations", help="What runs say in another language, for a bias probe (docs/probes.md)."),
     ] = None,
+    pairwise: Annotated[
+        bool,
+        typer.Option("--pairwise", help="Compare runs of a task in both orders too: is the first place preferred?"),
+    ] = False,
     format: options.Format = None,
     mapping: options.Mapping = None,
     out: Annotated[
@@ -99,17 +103,30 @@ def probe(
         seed=seed,
         translations=read_translations(translations) if translations is not None else (),
     )
+    references = reading.references(reference)
+    policy = reading.text_file(policy_text, "policy")
     total = len(planted.runs())
     note(f"{total:,} runs to judge: {len(planted.mutants):,} with a known change, and what they are compared with.")
+    positions: tuple[BiasRow, ...] = ()
+    if pairwise:
+        from judge.engine.pair_probing import probe_position
+
+        with progress("compared", None) as advance:
+            positions = (
+                probe_position(
+                    planted, settings=settings, limit=limit, reference=references, policy=policy, progress=advance
+                ),
+            )
     with progress("judged", total) as advance:
         report = probing.probe(
             planted,
             settings=settings,
             profile=profile,  # type: ignore[arg-type]  # checked above
-            reference=reading.references(reference),
-            policy=reading.text_file(policy_text, "policy"),
+            reference=references,
+            policy=policy,
             progress=advance,
         )
+    report = report.model_copy(update={"biases": (*report.biases, *positions)})
     if out:
         _write(out, planted, report)
     if as_json:

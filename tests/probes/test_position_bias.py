@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from conftest import refund
 
 from judge.calibration.pairwise import Contest, Winner
 from judge.calibration.probes.position import PLACE_BAND, position_effect, position_row, pull_of_first
+from judge.cli.main import run as command
 from judge.config import Settings
 from judge.engine.pairing import pairs_of
 from judge.engine.pairwise import judge_pairs
@@ -118,3 +121,22 @@ def test_pairs_of_one_task_give_no_interval() -> None:
     contests = [Contest("x", "y", ab=1, ba=2, group="one") for _ in range(20)]
     row = position_row(contests, rng=np.random.default_rng(0))
     assert (row.effect.value, row.state) == (1.0, "not_tested")
+
+
+@pytest.mark.parametrize(("bonus", "value"), [(0.0, 0.0), (0.5, 0.5)])
+def test_the_command_that_probes_compares_pairs_as_well(
+    bonus: float, value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_CACHE_DIR", str(tmp_path / "cache"))
+    given = [refund(f"{agent}{task}", f"task {task}") for task in range(8) for agent in "ab"]
+    for one in given:  # no two runs say the same
+        one["steps"][1]["content"][0]["text"] += f" This is {one['id']}."
+    (tmp_path / "runs.jsonl").write_text("\n".join(map(json.dumps, given)), encoding="utf-8")
+    leads = {f"a{task}": (task + 0.5) / 8 * (1 if task % 2 else -1) for task in range(8)}
+    script = {"default": 3, "first_bonus": bonus, "strengths": leads | {f"b{task}": 0.0 for task in range(8)}}
+    (tmp_path / "judge.yaml").write_text(yaml.safe_dump(script), encoding="utf-8")
+    arguments = ["probe", "runs.jsonl", "-j", "fake/judge.yaml", "--kinds", "null", "--pairwise", "--json"]
+    assert command(arguments) in (0, 1, 3)
+    (row,) = json.loads(capsys.readouterr().out)["biases"]
+    assert (row["type"], row["pairs"], row["effect"]["value"]) == ("position", 8, value)
