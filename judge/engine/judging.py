@@ -22,7 +22,7 @@ from judge.types.reference import Reference
 from judge.types.request import Request, Sharing
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import Verdict, Vote
-from judge.voting import more_samples
+from judge.voting import WRAPPED_UP, more_samples, tally
 
 LOG = logging.getLogger("judge.budget")
 
@@ -35,6 +35,7 @@ class Case:
         samples: Samples that count, in the order of their index.
         recalled: Samples found in the cache that do not count yet; None marks a miss.
         budget: Money for this trajectory alone, or None.
+        wrapped_up: Whether votes were left out because most of the run's money was spent.
     """
 
     trajectory: Trajectory
@@ -45,6 +46,7 @@ class Case:
     samples: list[Sample] = field(default_factory=list)
     votes: dict[str, list[Vote]] = field(default_factory=dict)
     recalled: dict[int, Sample | None] = field(default_factory=dict)
+    wrapped_up: bool = False
 
     def add(self, sample: Sample) -> None:
         """Counts a sample in."""
@@ -79,6 +81,7 @@ class Judging:
         self.connection = connection
         self.budget = Budget(setup.max_usd, spent=spent, ledger=ledger)
         self._purse: Purse = purse or self.budget
+        self._wrapping_up = (purse if isinstance(purse, Budget) else self.budget).wrapping_up
         self.stopped: BaseException | None = None
         self._sharing = connection if isinstance(connection, SharingConnection) else None
         self._shared = connection if setup.shared and isinstance(connection, SharedConnection) else None
@@ -120,7 +123,7 @@ class Judging:
 
         So a run that reaches its cap ends with whole verdicts, and with none that is half paid for.
         """
-        if not self._told and self.budget.wrapping_up():
+        if not self._told and self._wrapping_up():
             self._told = True
             LOG.warning("most of the budget is spent", extra={"facts": {"spent_usd": self.budget.spent}})
         return self.budget.fits_beside(self._promised + self.whole(case))
@@ -158,12 +161,28 @@ class Judging:
         setup = self.setup
         while wanted := more_samples(case.votes, setup.rubric, setup.samples, setup.stop):
             first = len(case.samples)
+            if self._leaves_out(case, range(first, first + wanted)):
+                break
             if wanted == 1:
                 case.add(await self._sample(case, first))
                 continue
             for sample in await self._several(case, range(first, first + wanted)):
                 case.add(sample)
         return self._verdict(case)
+
+    def _leaves_out(self, case: Case, indices: Sequence[int]) -> bool:
+        """Whether these votes are not drawn, since most of the money is spent and the verdict stands without them.
+
+        Never where they cost nothing, or where the user asked for a number of votes.
+        """
+        setup = self.setup
+        if setup.samples is not None or len(case.samples) < setup.draws[0] or not self._wrapping_up():
+            return False
+        if all(self._recall(case, index) is not None for index in indices):
+            return False
+        results = (tally(case.votes[one.id], one, rule=setup.vote) for one in setup.rubric.criteria)
+        case.wrapped_up = all(result.status in ("ok", "not_applicable") for result in results)
+        return case.wrapped_up
 
     async def judge(self, trajectory: Trajectory, reference: Reference | None) -> Verdict:
         """All of it for one trajectory."""
@@ -265,7 +284,8 @@ class Judging:
 
     def _verdict(self, case: Case) -> Verdict:
         seconds = self._clock() - case.started
-        return make_verdict(self.setup, case.trajectory, case.reference, case.prompt, case.samples, seconds=seconds)
+        made = make_verdict(self.setup, case.trajectory, case.reference, case.prompt, case.samples, seconds=seconds)
+        return made.model_copy(update={"warnings": (*made.warnings, WRAPPED_UP)}) if case.wrapped_up else made
 
 
 class Stopped(Exception):

@@ -129,6 +129,8 @@ def summary_text(summary: Summary) -> str:
         lines.append(f"{summary.inconclusive} inconclusive")
     if summary.not_applicable:
         lines.append(f"{summary.not_applicable} not applicable")
+    if summary.wrapped_up:
+        lines.append(f"{plural(summary.wrapped_up, 'verdict')} on fewer votes, for most of the budget was spent")
     for group in summary.error_groups:
         lines.append(f"{plural(group.count, 'error')} of kind {group.kind}, e.g. {group.trajectory_id}: {group.hint}")
     if summary.gate == "fail":

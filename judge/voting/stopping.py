@@ -9,6 +9,9 @@ from judge.types.stop_rule import StopRule
 from judge.types.verdict import Vote
 from judge.voting.sequential import more_by_rule
 
+WRAPPED_UP = "Most of the budget was spent: no votes were drawn beyond those that the verdict stands on."
+"""Warning of a verdict with fewer votes than its rule would have drawn."""
+
 
 def more_samples(
     votes: Mapping[str, Sequence[Vote]], rubric: Rubric, samples: int | None = None, stop: StopRule | None = None

@@ -15,6 +15,7 @@ from judge.types.rubric import Scale
 from judge.types.trajectory import Usage
 from judge.types.verdict import JudgementError, Verdict
 from judge.voting.exact import exact
+from judge.voting.stopping import WRAPPED_UP
 from judge.voting.usage import add_known, add_usage
 
 HINTS = {
@@ -69,6 +70,7 @@ class Summary(Record):
         gate: "fail" when coverage is below the least that was asked for, whatever the mean is.
         calls: Judge calls of this run; `cached` counts samples that needed none.
         usage, cost_usd: Of this run's calls. None means not known.
+        wrapped_up: Verdicts with fewer votes than their rule would have drawn, since most of the budget was spent.
         cache_failures: Reads and writes that the reply cache failed to do, so that calls were made or replies not
             kept; None where nobody counted.
     """
@@ -94,6 +96,7 @@ class Summary(Record):
     cached: int
     usage: Usage
     cost_usd: float | None
+    wrapped_up: int = 0
     cache_failures: int | None = None
 
 
@@ -127,6 +130,7 @@ class VerdictSums:
         counts[verdict.status] += 1
         counts["calls"] += verdict.calls
         counts["cached"] += verdict.cached
+        counts["wrapped_up"] += WRAPPED_UP in verdict.warnings
         if verdict.passed is not None:
             counts["passed" if verdict.passed else "failed"] += 1
         if verdict.calls:
@@ -191,6 +195,7 @@ class VerdictSums:
             cached=counts["cached"],
             usage=self._usage,
             cost_usd=self._cost,
+            wrapped_up=counts["wrapped_up"],
         )
 
 

@@ -20,7 +20,9 @@ from judge.engine.batch import judge_batch
 from judge.engine.control import Control
 from judge.errors import BudgetReached, ConfigError, TerminalError, UnknownName
 from judge.providers import connect
+from judge.report.verdicts import summary_text
 from judge.store.ledger import DayLedger
+from judge.voting import WRAPPED_UP
 
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = "from judge.cli.main import main; main()"
@@ -122,6 +124,41 @@ def test_a_trajectory_begins_near_the_cap_only_when_all_its_samples_fit(tmp_path
     assert outcome.result.summary.errors == {}
     assert calls == {3}  # nobody was begun and left half judged
     assert outcome.result.spend.known_usd >= 0.7 * 12.0
+
+
+def answers_that_differ(item: str, before: int) -> Scripted:
+    """4, then 2, then 4 for each item, 50 cents a call: a third vote is wanted."""
+    return chat(json.dumps({"reason": "fine", "score": 2 if before == 1 else 4}), tokens=(400, 100))
+
+
+def test_no_vote_that_a_verdict_can_do_without_is_drawn_once_most_of_the_money_is_spent(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 30)
+    with JudgeServer(answers_that_differ) as server:
+        settings = settings_of(tmp_path, server.url, concurrency=1, samples=None, max_usd=12.0, max_output_tokens=200)
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings)
+        calls = [server.calls[name_of(number)] for number in range(len(server.calls))]
+    # 80 % are $9.60: after six trajectories $9.00 are spent, and the seventh's two votes make it $10.00
+    assert calls[:6] == [3] * 6
+    assert set(calls[6:]) == {2}
+    lines = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
+    assert [line["score"] for line in lines] == [4.0] * 6 + [3.0] * len(calls[6:])
+    assert [WRAPPED_UP in line["warnings"] for line in lines] == [False] * 6 + [True] * len(calls[6:])
+    assert outcome.result.summary.wrapped_up == len(calls[6:])
+    assert f"{len(calls[6:])} verdict" in summary_text(outcome.result.summary).split(" on fewer votes")[0]
+    assert isinstance(outcome.error, BudgetReached)
+
+
+def test_a_vote_without_which_there_is_no_verdict_is_drawn_to_the_end(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 30)
+
+    def answer(item: str, before: int) -> Scripted:
+        return chat(json.dumps({"reason": "fine", "score": "unknown" if before == 1 else 4}), tokens=(400, 100))
+
+    with JudgeServer(answer) as server:
+        settings = settings_of(tmp_path, server.url, concurrency=1, samples=None, max_usd=12.0, max_output_tokens=200)
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings)
+    assert set(server.calls.values()) == {3}
+    assert (outcome.result.summary.wrapped_up, outcome.result.summary.inconclusive) == (0, 0)
 
 
 def test_a_cap_for_each_trajectory_leaves_the_rest_of_the_run_alone(tmp_path: Path) -> None:
