@@ -34,6 +34,7 @@ class JuryErrors(Record):
     unanimous: Share of runs on which all agree; `right_if_unanimous`, `right_if_split`: majority right, of those.
     warnings: What a reader should know before seating this jury.
     jurors: Coverage, replacements and leave-one-out of every member and reserve.
+    weights: Of each judge, for rule "weighted": those of the file, or learnt on dev labels; else empty.
     """
 
     omit_none: ClassVar[bool] = False
@@ -50,6 +51,7 @@ class JuryErrors(Record):
     right_if_split: float | None
     warnings: tuple[str, ...]
     jurors: tuple[Juror, ...] = ()
+    weights: dict[str, float] = {}
 
 
 def phi(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float | None:

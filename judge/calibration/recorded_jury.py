@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log
 
 import numpy as np
@@ -25,11 +25,13 @@ class Seated:
     Attributes:
         calls: Judge to the share of runs on which it was called.
         given: The votes cast on each run of `data`, in its order.
+        weights: Of each judge, for rule "weighted"; else empty.
     """
 
     data: Dataset
     calls: Mapping[str, float]
     given: tuple[Mapping[str, float | None], ...]
+    weights: Mapping[str, float] = field(default_factory=dict)
 
 
 def seat(jury: Jury, data: Mapping[str, Dataset], dev: Mapping[str, Dataset] | None = None) -> Seated:
@@ -50,18 +52,19 @@ def seat(jury: Jury, data: Mapping[str, Dataset], dev: Mapping[str, Dataset] | N
     whole = {name: data[name].part([item in keep for item in data[name].items]) for name in names}
     first = whole[names[0]]
     said = {name: _by_item(whole[name], first.items) for name in names}
+    weights: dict[str, float] = {}
     if jury.rule in ("dawid_skene", "stacked"):
         values, failures = _learnt(jury, first, said, dev or {})
         calls = Counter({name: len(values) for name in jury.members})
         cast = [{name: said[name][i] for name in jury.members} for i in range(len(values))]
     else:
-        weights = _weights(jury, dev or {}) if jury.rule == "weighted" else None
+        weights = _weights(jury, dev or {}) if jury.rule == "weighted" else {}
         values, failures, calls, cast = [], [], Counter(), []
         for i in range(len(first.items)):
             given: dict[str, float | None] = {}
             while (name := next_seat(jury, given)) is not None:
                 given[name] = said[name][i]
-            vote = jury_vote(jury, given, binary=first.domain == (0.0, 1.0), weights=weights)
+            vote = jury_vote(jury, given, binary=first.domain == (0.0, 1.0), weights=weights or None)
             calls.update(given.keys())
             cast.append(given)
             values.append(vote.value)
@@ -75,7 +78,9 @@ def seat(jury: Jury, data: Mapping[str, Dataset], dev: Mapping[str, Dataset] | N
         scores=(),
         score_scale=None,
     )
-    return Seated(data=made, calls={name: n / len(values) for name, n in calls.items()}, given=tuple(cast))
+    return Seated(
+        data=made, calls={name: n / len(values) for name, n in calls.items()}, given=tuple(cast), weights=weights
+    )
 
 
 def member_weights(data: Mapping[str, Dataset]) -> dict[str, float]:

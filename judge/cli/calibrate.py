@@ -14,6 +14,7 @@ from judge.cli.recorded import field_map, fields_file, scale_of
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
+    from judge.config import Settings
     from judge.engine.certifying import Calibration, Terms
 
 PROFILES = ("strict", "default", "advisory")
@@ -126,7 +127,7 @@ def calibrate(
     elif verdicts and labels:
         found = _from_files(
             verdicts, labels, fields, map, label_map, scale, pass_mark, rater_kind, terms_file, judge, criterion,
-            settings.vote, changes, now,
+            settings, changes, now,
         )  # fmt: skip
     else:
         raise UsageError(
@@ -201,13 +202,14 @@ def _from_files(
     terms_file: str | None,
     judge: str | None,
     criterion: str | None,
-    vote: Any,
+    settings: Settings,
     changes: dict[str, Any],
     now: datetime,
 ) -> Calibration:
     from judge.calibration.sets import read_settings
     from judge.engine.calibrating import calibrate_files
     from judge.engine.certifying import Terms
+    from judge.engine.jury_file import is_jury, load_jury
 
     given = fields_file(fields)
     terms = Terms(label_set=Path(labels).name)
@@ -226,6 +228,7 @@ def _from_files(
             given.setdefault("scale", own.scale)
             given.setdefault("pass_mark", own.pass_mark)
     mark = pass_mark if pass_mark is not None else given.get("pass_mark")
+    jury = load_jury(judge, settings) if judge is not None and is_jury(judge) else None
     return calibrate_files(
         Path(verdicts),
         Path(labels),
@@ -234,8 +237,9 @@ def _from_files(
         scale=scale_of(scale if scale is not None else given.get("scale")),
         terms=_changed(terms, changes),
         now=now,
-        judge_name=judge,
+        judge_name=None if jury is not None else judge,
+        jury=jury,
         criterion=criterion,
         pass_mark=mark,
-        vote=vote,
+        vote=settings.vote,
     )

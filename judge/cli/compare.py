@@ -182,18 +182,17 @@ class _Files:
 
     def certify(self, new: str, criterion: str | None, settings: Settings, now: datetime) -> Calibration:
         """The certificate of a recorded judge."""
-        from judge.engine.jury_file import is_jury
+        from judge.engine.jury_file import is_jury, load_jury
         from judge.engine.switching import certify_recorded
 
-        if len(self.verdicts) != 1 or is_jury(new):
-            what = "a jury of recorded judges" if is_jury(new) else f"{len(self.verdicts)} files of verdicts"
+        if len(self.verdicts) != 1:
             raise UsageError(
-                f"--certify was given with {what}; it takes one recorded judge from one file.",
-                hint="Compare live judges with --set, or calibrate with `judge calibrate --verdicts FILE`.",
+                f"--certify was given with {len(self.verdicts)} files of verdicts; it takes a judge from one file.",
+                hint="Put the verdicts into one file, or compare live judges with --set.",
             )
         (path, fields), *_ = self.verdicts
         return certify_recorded(
-            new,
+            load_jury(new, settings) if is_jury(new) else new,
             path,
             self.labels,
             verdict_fields=fields,

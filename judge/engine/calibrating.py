@@ -8,23 +8,27 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from judge.calibration.dataset import sources
+import numpy as np
+
+from judge.calibration.dataset import Dataset, join, sources
 from judge.calibration.examine import Beside
 from judge.calibration.fields import FieldMap
 from judge.calibration.observations import Observation, Scales, observe, read_rows
 from judge.calibration.sets import load_set
 from judge.config import Settings
 from judge.engine.bench import make_bench
-from judge.engine.certifying import Calibration, Judged, Terms, finish, panel_of
+from judge.engine.certifying import SEED, Calibration, Judged, Terms, finish, panel_of, voter
 from judge.engine.facade import open_judge, rubric_of, score_many, settings_of
 from judge.engine.jury_report import heard
 from judge.engine.loop import PRIVATE
+from judge.engine.recorded_jury import cut_both, cut_labels, seat_recorded
 from judge.errors import LabelError, UsageError
 from judge.metrics import measure
 from judge.prompt import view
 from judge.registry import unknown
 from judge.types.calibration_set import CalibrationSet, Population, SetCriterion
 from judge.types.comparison import Work
+from judge.types.jury import Jury
 from judge.types.label import Label
 from judge.types.rubric import BinaryScale, Rubric, ViewSettings
 from judge.types.trajectory import Trajectory
@@ -121,6 +125,7 @@ def calibrate_files(
     terms: Terms,
     now: datetime,
     judge_name: str | None = None,
+    jury: Jury | None = None,
     criterion: str | None = None,
     pass_mark: float | None = None,
     vote: VoteRule = "auto",
@@ -130,6 +135,8 @@ def calibrate_files(
     Args:
         scale: Of both files' values.
         judge_name: Which judge of the file; may be left out when there is one.
+        jury: Judges of the file that are calibrated as one, in place of `judge_name`. On a scale with a pass mark they
+            vote on passed and failed.
         pass_mark: Lowest value that counts as passed, on an ordinal scale.
 
     Raises:
@@ -142,6 +149,14 @@ def calibrate_files(
         raise LabelError(f"{verdicts} has no verdict: {_why(said.left_out)}.", hint="Check the map of its columns.")
     if not given.observations:
         raise LabelError(f"{labels} has no label: {_why(given.left_out)}.", hint="Check the map of its columns.")
+    only = only_criterion(label_fields, given.observations, labels) if criterion is None else criterion
+    judged_by = None if verdict_fields.criterion_path else verdict_fields.criterion
+    left_out = {**_named(said.left_out, "verdicts"), **_named(given.left_out, "labels")}
+    if jury is not None:
+        return _calibrate_jury(
+            jury, said.observations, given.observations, only, scale, terms, now,
+            judged_by=judged_by, pass_mark=pass_mark, vote=vote, left_out=left_out,
+        )  # fmt: skip
     known = sources(said.observations)
     if judge_name is None and len(known) > 1:
         raise UsageError(
@@ -150,7 +165,6 @@ def calibrate_files(
     name = judge_name or known[0]
     if name not in known:
         raise unknown("judge in the file", name, known)
-    only = only_criterion(label_fields, given.observations, labels) if criterion is None else criterion
     judged = Judged(
         spec=JudgeSpec(name=name, provider="recorded", model=name, vote=vote),
         rubric=only,
@@ -158,7 +172,7 @@ def calibrate_files(
         rubric_fingerprint="",
         vote=vote,
         observations=said.observations,
-        left_out={**_named(said.left_out, "verdicts"), **_named(given.left_out, "labels")},
+        left_out=left_out,
         beside=Beside(reasons={o.item: o.reason for o in said.observations if o.source == name and o.reason}),
     )
     return finish(
@@ -168,9 +182,45 @@ def calibrate_files(
         scale,
         terms,
         now,
-        judged_by=None if verdict_fields.criterion_path else verdict_fields.criterion,
+        judged_by=judged_by,
         cut=pass_mark,
     )
+
+
+def _calibrate_jury(
+    jury: Jury,
+    said: Sequence[Observation],
+    labels: Sequence[Observation],
+    criterion: str,
+    scale: Scales,
+    terms: Terms,
+    now: datetime,
+    *,
+    judged_by: str | None,
+    pass_mark: float | None,
+    vote: VoteRule,
+    left_out: Mapping[str, int],
+) -> Calibration:
+    def joined(name: str, split: str | None) -> Dataset:
+        data = join(
+            said, labels,
+            judge=name, criterion=criterion, scale=scale, vote=voter(vote, scale), judged_by=judged_by, split=split,
+        )  # fmt: skip
+        return data if pass_mark is None else cut_both(data, pass_mark)
+
+    seated = seat_recorded(jury, said, labels, joined, vote=vote, rng=np.random.default_rng(SEED))
+    judged = Judged(
+        spec=seated.spec,
+        rubric=criterion,
+        rubric_version="",
+        rubric_fingerprint="",
+        vote=vote,
+        observations=seated.observations,
+        left_out=left_out,
+    )
+    held = seated.labels if pass_mark is None else cut_labels(seated.labels, pass_mark)
+    found = finish(judged, held, criterion, scale if pass_mark is None else BinaryScale(), terms, now)
+    return found.model_copy(update={"jury": seated.report})
 
 
 def only_criterion(fields: FieldMap, labels: Sequence[Observation], path: Path) -> str:

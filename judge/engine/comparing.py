@@ -24,6 +24,7 @@ from judge.engine.certifying import SEED, voter
 from judge.engine.facade import rubric_of
 from judge.engine.jury_report import Heard, live_jury_report, recorded_jury_report
 from judge.engine.probe_findings import ProbesKnown
+from judge.engine.recorded_jury import cut_both
 from judge.errors import LabelError, TooFewLabels, UsageError
 from judge.registry import unknown
 from judge.types.calibration_set import CalibrationSet
@@ -31,7 +32,7 @@ from judge.types.comparison import Comparison, ProbeFindings, Switch, Work
 from judge.types.jury import Jury
 from judge.types.label import Split
 from judge.types.probe import ProbeReport
-from judge.types.rubric import BinaryScale, Rubric
+from judge.types.rubric import Rubric
 from judge.types.verdict import VoteRule
 
 
@@ -265,7 +266,7 @@ def compare_files(
             split=split,
             left_out=left_out,
         )
-        return data if pass_mark is None else _cut_both(data, pass_mark)
+        return data if pass_mark is None else cut_both(data, pass_mark)
 
     everyone = list(dict.fromkeys([*chosen, *members, *(name for jury in juries for name in jury.reserves)]))
     for name in everyone:
@@ -347,9 +348,3 @@ def _compared(
         origins=origins or {},
         pass_mark=pass_mark,
     )
-
-
-def _cut_both(data: Dataset, mark: float) -> Dataset:
-    """Labels and verdicts on one ordinal scale → passed and failed at one mark."""
-    cut = cut_at(data, mark, data.scale)
-    return replace(cut, scale=BinaryScale(), labels=tuple(float(label >= mark) for label in data.labels))

@@ -102,7 +102,9 @@ def live_jury_report(
         for name in jury.members
         if all(item in known[name] for item in items)
     ]
-    return _errors([one.judge for one in data], data, len(items), rng).model_copy(update={"jurors": rows})
+    return _errors([one.judge for one in data], data, len(items), rng).model_copy(
+        update={"jurors": rows, "weights": dict(jury.weights)}
+    )
 
 
 def recorded_jury_report(
@@ -138,7 +140,8 @@ def recorded_jury_report(
         rng=rng,
     )
     parts = [data[name].part([item in keep for item in data[name].items]) for name in jury.members]
-    return _errors(list(jury.members), parts, len(whole.items), rng).model_copy(update={"jurors": rows})
+    errors = _errors(list(jury.members), parts, len(whole.items), rng)
+    return errors.model_copy(update={"jurors": rows, "weights": dict(seated.weights)})
 
 
 def _errors(members: Sequence[str], data: Sequence[Dataset], n: int, rng: np.random.Generator) -> JuryErrors:

@@ -12,6 +12,7 @@ from judge.config import Settings
 from judge.engine.calibrating import calibrate_files, calibrate_set
 from judge.engine.certifying import Calibration, Terms
 from judge.engine.comparing import Compared
+from judge.types.jury import Jury
 from judge.types.probe import ProbeReport
 
 
@@ -53,7 +54,7 @@ def certify_live(
 
 
 def certify_recorded(
-    new: str,
+    new: str | Jury,
     verdicts: Path,
     labels: Path,
     *,
@@ -65,7 +66,7 @@ def certify_recorded(
     criterion: str | None = None,
     pass_mark: float | None = None,
 ) -> Calibration:
-    """The same from recorded verdicts; the certificate is of the recorded judge alone.
+    """The same from recorded verdicts; the certificate is of the recorded judge, or of the jury of them, alone.
 
     Raises:
         LabelError: A file does not read.
@@ -78,7 +79,8 @@ def certify_recorded(
         scale=scale,
         terms=Terms(label_set=labels.name, save=settings.certificates),
         now=now,
-        judge_name=new,
+        judge_name=new if isinstance(new, str) else None,
+        jury=new if isinstance(new, Jury) else None,
         criterion=criterion,
         pass_mark=pass_mark,
         vote=settings.vote,

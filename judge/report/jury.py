@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from judge.calibration.jury_errors import JuryErrors
 from judge.report.calibration import decimals, statistic_text
+from judge.report.numbers import number
 from judge.types.estimate import Statistic
 from judge.types.juror import Juror
 
@@ -33,6 +34,8 @@ def jury_lines(name: str, found: JuryErrors) -> list[str]:
         lines.append(
             f"  Unanimous on {found.unanimous:.0%} of runs, right on {sure} of these; right on {split} of the others."
         )
+    if found.weights:
+        lines.append("  Weights: " + ", ".join(f"{name} {number(weight)}" for name, weight in found.weights.items()))
     lines += [_juror_line(juror) for juror in found.jurors]
     return lines + [f"  Warning: {warning}" for warning in found.warnings]
 

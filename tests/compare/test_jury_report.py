@@ -179,3 +179,59 @@ def test_a_calibration_of_a_jury_reports_its_judges(folder: Path, capsys: pytest
     for name in ("report.txt", "report.html"):
         assert "the jury without it" in (folder / "report" / name).read_text(encoding="utf-8")
     assert json.loads((folder / "report" / "report.json").read_text(encoding="utf-8"))["jury"]["members"]
+
+
+def recorded(folder: Path, *, split: bool = False) -> list[str]:
+    """Three judges on 60 runs: a errs on every 6th, b on every 5th, c on every 4th."""
+    every = {"a": 6, "b": 5, "c": 4}
+    rows = [
+        {"id": f"r{i}", "judge": name, "score": (i % 2) if i % n else 1 - i % 2}
+        for i in range(60)
+        for name, n in every.items()
+    ]
+    (folder / "v.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    people = [
+        {"id": f"r{i}", "value": i % 2, "rater": "ann", "rater_kind": "human"}
+        | ({"split": "dev" if i < 24 else "test"} if split else {})
+        for i in range(60)
+    ]
+    (folder / "l.jsonl").write_text("\n".join(map(json.dumps, people)), encoding="utf-8")
+    command = ["--verdicts", "v.jsonl", "--labels", "l.jsonl", "--scale", "binary"]
+    label_map = "id=id,value=value,source=rater,rater_kind=rater_kind" + (",split=split" if split else "")
+    return [*command, "--map", "id=id,value=score,source=judge", "--label-map", label_map]
+
+
+def test_a_jury_of_recorded_judges_is_calibrated_and_certified_as_one(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "juries" / "three.yaml").write_text(json.dumps({"members": ["a", "b", "c"]}), encoding="utf-8")
+    command = [*recorded(folder), "--profile", "advisory", "--json"]
+    assert run(["calibrate", *command, "--judge", "jury/three"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    # two of three err together where i divides by 6 and 5, 6 and 4, or 5 and 4: 0, 30; 0, 12, 24, 36, 48; 0, 20, 40
+    wrong = {0, 12, 20, 24, 30, 36, 40, 48}
+    assert document["verdicts"] == {f"r{i}": float(1 - i % 2 if i in wrong else i % 2) for i in range(60)}
+    scope = document["certificate"]["scope"]["judge"]
+    assert (scope["name"], scope["jury"]["members"]) == ("jury/three", ["a", "b", "c"])
+    assert [juror["judge"] for juror in document["jury"]["jurors"]] == ["a", "b", "c"]
+    switch = ["compare", *command[:-3], "--old", "a", "--new", "jury/three", "--certify", "--json"]
+    assert run(switch) in (0, 1, 3)
+    found = json.loads(capsys.readouterr().out)
+    assert found["certificate"]["scope"]["judge"]["name"] == "jury/three"
+
+
+def test_a_recorded_jury_that_learns_is_held_against_test_labels_alone(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seats = {"members": ["a", "b", "c"], "rule": "weighted"}
+    (folder / "juries" / "three.yaml").write_text(json.dumps(seats), encoding="utf-8")
+    command = ["calibrate", *recorded(folder, split=True), "--profile", "advisory", "--judge", "jury/three"]
+    assert run([*command, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert set(document["verdicts"]) == {f"r{i}" for i in range(24, 60)}
+    # of 24 dev runs a errs on 4, b on 5, c on 6; log odds with 1/2 on either side
+    right = {"a": 20, "b": 19, "c": 18}
+    expected = {name: np.log((n + 0.5) / (24 - n + 0.5)) for name, n in right.items()}
+    assert document["jury"]["weights"] == pytest.approx(expected)
+    assert run(["calibrate", *recorded(folder), "--judge", "jury/three"]) == 2
+    assert "learns from dev labels" in capsys.readouterr().err
