@@ -20,19 +20,40 @@ from judge.types.verdict import Verdict
 
 
 @dataclass(frozen=True)
+class VotePrices:
+    """US dollars of one vote.
+
+    Attributes:
+        first: Of a run's first vote.
+        more: Of each further one that is asked for with it or after it: by one request, or with the prompt read from
+            the provider's cache, it costs less.
+        alone: Of a further one by a request of its own.
+    """
+
+    first: float
+    more: float
+    alone: float
+
+    def of(self, votes: float, *, together: float) -> float:
+        """Of so many votes, of which `together` are asked for at once."""
+        return self.first + (min(together, votes) - 1) * self.more + max(0.0, votes - together) * self.alone
+
+
+@dataclass(frozen=True)
 class DrawnVotes:
     """Votes on runs, passed (1) or failed (0).
 
     Attributes:
         passes: Shape (runs, repeats); NaN where a vote gave no score.
         usages: Of every call that was answered and told them.
-        usd: Mean price of one vote; None where unknown.
+        usd: Mean price of one vote; None where unknown, and `prices` then.
     """
 
     judge: str
     passes: NDArray[np.float64]
     usages: tuple[Usage, ...]
     usd: float | None
+    prices: VotePrices | None
 
 
 def jury_votes(
@@ -80,7 +101,8 @@ def jury_votes(
     prices = {name: usd_per_vote(name, settings, told) for name, told in usages.items()}
     shared = [None if (price := prices[name]) is None else price * n / passes.size for name, n in called.items()]
     usd = None if None in shared else sum(price for price in shared if price is not None)
-    return DrawnVotes(jury.name, passes, tuple(usage for told in usages.values() for usage in told), usd)
+    told_all = tuple(usage for told in usages.values() for usage in told)
+    return DrawnVotes(jury.name, passes, told_all, usd, None if usd is None else VotePrices(usd, usd, usd))
 
 
 def usd_per_vote(judge: JudgeLike | None, settings: Settings, usages: Sequence[Usage]) -> float | None:

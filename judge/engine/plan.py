@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from judge.calibration.jury_rules import sure_seats
 from judge.config import Settings
 from judge.engine.bench import make_bench
-from judge.engine.connection import Connection, JudgeLike
+from judge.engine.connection import Connection, JudgeLike, SharingConnection
 from judge.engine.draw import numbered
 from judge.engine.facade import open_judge, rubric_of, settings_of
 from judge.engine.intake import TrajectoryLike, as_reference, as_trajectories
@@ -228,9 +228,13 @@ class _Counted:
         least, most = self._judging.setup.draws
         kept = [connection.hit(numbered(prompt.request, index)) is not None for index in range(most)]
         self._cached += sum(kept)
-        self._low += least - sum(kept[:least])
+        sure = least - sum(kept[:least])
+        if sure > 1 and isinstance(connection, SharingConnection):
+            by_one_request = connection.sharing(prompt.request, prompt.tokens) == "together"
+            sure = 1 if by_one_request else sure
+        self._low += sure
         self._high += most - sum(kept)
-        self._tokens_low += prompt.tokens * (least - sum(kept[:least]))
+        self._tokens_low += prompt.tokens * sure
         self.tokens_high += prompt.tokens * (most - sum(kept))
         if prompt.truncated:
             self.truncated.append(trajectory.id)

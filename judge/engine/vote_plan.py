@@ -12,7 +12,7 @@ from judge.calibration.wobble import vote_stability, wobble
 from judge.config import Settings
 from judge.engine.connection import JudgeLike
 from judge.engine.facade import jury_of, rubric_of, score_many
-from judge.engine.jury_votes import DrawnVotes, jury_votes, usd_per_vote
+from judge.engine.jury_votes import DrawnVotes, VotePrices, jury_votes, usd_per_vote
 from judge.engine.probing import ProbeRuns, spread
 from judge.errors import UsageError
 from judge.registry import unknown
@@ -57,7 +57,8 @@ class VotePlan(Record):
         flip_rate: Chance that two single votes on a run give different verdicts, with interval over tasks.
         target: Highest share of verdicts that may flip.
         votes: Fewest odd votes that reach it, of those on the curve or up to 51; None where none does, or unknown.
-        usd_per_vote: Mean price of a call of these; None where unknown.
+        usd_per_vote: Mean price of one of these votes; None where unknown. A run's first vote may cost more than the
+            others, which can share its prompt: the curve reckons with that.
         prefix_cached: Share of the input tokens that the provider read from its own prompt cache; None where it does
             not say.
         left_out: Runs with fewer than two valid votes.
@@ -123,12 +124,12 @@ def plan_votes(
         drawn = jury_votes(
             jury, runs, used, asked, mark=mark, repeats=repeats, settings=settings, policy=policy, progress=progress
         )
-    matrix, usd = drawn.passes, drawn.usd
+    matrix = drawn.passes
     found = wobble(
         matrix, groups=[cluster(run) for run in runs], target=target, rng=np.random.default_rng(seed), votes=(1,)
     )
     sizes = sorted({*CURVE, *((found.votes_needed,) if found.votes_needed else ())})
-    curve = tuple(_point(matrix, votes, usd) for votes in sizes)
+    curve = tuple(_point(matrix, votes, drawn.prices) for votes in sizes)
     flat = next((point.votes for point in curve if point.flips is not None and point.flips <= target), None)
     needed = found.votes_needed if found.votes_needed is not None else flat
     return VotePlan(
@@ -144,7 +145,7 @@ def plan_votes(
         target=target,
         votes=needed,
         curve=curve,
-        usd_per_vote=usd,
+        usd_per_vote=drawn.usd,
         prefix_cached=_prefix_cached(drawn.usages),
     )
 
@@ -168,9 +169,23 @@ def _votes(
         if progress is not None:
             progress(len(verdicts))
     matrix = np.asarray([_passes(verdict, criterion, mark, repeats) for verdict in verdicts])
-    told = [vote.usage for v in verdicts for r in v.criteria if r.id == criterion.id for vote in r.votes]
-    usages = tuple(usage for usage in told if usage is not None)
-    return DrawnVotes(verdicts[0].judge, matrix, usages, usd_per_vote(judge, settings, usages))
+    votes = [vote for v in verdicts for r in v.criteria if r.id == criterion.id for vote in r.votes]
+    usages = tuple(vote.usage for vote in votes if vote.usage is not None)
+    usd = usd_per_vote(judge, settings, usages)
+    first = [vote.usage for vote in votes if vote.sample == 0 and vote.usage is not None]
+    later = [vote.usage for vote in votes if vote.sample > 0 and vote.usage is not None]
+    return DrawnVotes(verdicts[0].judge, matrix, usages, usd, _prices(judge, settings, first, later))
+
+
+def _prices(
+    judge: JudgeLike | None, settings: Settings, first: Sequence[Usage], later: Sequence[Usage]
+) -> VotePrices | None:
+    """Prices of first and further votes; None where one is not known."""
+    one, more = usd_per_vote(judge, settings, first), usd_per_vote(judge, settings, later)
+    if one is None or more is None:
+        return None
+    came_along = all(usage.input_tokens == 0 for usage in later)  # by the first vote's request
+    return VotePrices(one, more, alone=one if came_along else more)
 
 
 def _criterion(rubric: Rubric, name: str | None) -> Criterion:
@@ -192,7 +207,7 @@ def _passes(verdict: Verdict, criterion: Criterion, mark: float, repeats: int) -
     return out
 
 
-def _point(matrix: np.ndarray, votes: int, usd: float | None) -> VotePoint:
+def _point(matrix: np.ndarray, votes: int, prices: VotePrices | None) -> VotePoint:
     some = matrix[(~np.isnan(matrix)).sum(1) >= 2]
     stable = vote_stability(some, votes)
     shares = np.nanmean(some, axis=1) if len(some) else np.asarray([])
@@ -212,8 +227,8 @@ def _point(matrix: np.ndarray, votes: int, usd: float | None) -> VotePoint:
         method=stable.method if stable.changes is not None else "no vote differs" if flips == 0 else "none",
         reason=reason,
         calls=calls,
-        usd=None if usd is None else usd * votes,
-        usd_stopping=None if usd is None else usd * calls,
+        usd=None if prices is None else prices.of(votes, together=votes),
+        usd_stopping=None if prices is None else prices.of(calls, together=rule.least),
     )
 
 

@@ -12,6 +12,7 @@ from judge.types.trajectory import Usage
 CACHED_FROM = 1024
 """Tokens from which a prompt can be read from a provider's cache: the least of any model of OpenAI and Anthropic. Some
 need more; for a prompt in between, the first sample is then asked alone for nothing but time."""
+_OF_THE_PROMPT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _ABOUT_N = re.compile(
     r"(?<![\w.\\-])[\"'`]?\bn[\"'`]?(?![\w-])|completion choice|multiple (?:choices|completions)", re.IGNORECASE
 )
@@ -42,17 +43,20 @@ def choices_of(decoded: Mapping[str, Any], asked: int) -> tuple[Mapping[str, Any
 
 
 def shares(usage: Usage | None, parts: int) -> tuple[Usage | None, ...]:
-    """`usage` of one request in equal shares for its replies; every count adds up to what the server said.
+    """What each of `parts` replies to one request added to its `usage`; every count adds up to what the server said.
 
-    A server bills the prompt of such a request once and tells the output of all choices as one number: what one
-    choice took is not known, so a remainder goes to the first ones. What is not known of the whole is not known of
-    a share.
+    The prompt is billed once, so it counts with the first reply and with 0 for the others. Output is told as one
+    number for all: what one reply took is not known, so it counts in equal shares, a remainder with the first ones.
+    What is not known of the whole is not known of a part.
     """
     if usage is None or parts == 1:
         return (usage,) * parts
-    counts = {name: value for name, value in usage if value is not None and name != "cost_usd"}
-    cost = None if usage.cost_usd is None else usage.cost_usd / parts
-    return tuple(
-        Usage(**{name: value // parts + (place < value % parts) for name, value in counts.items()}, cost_usd=cost)
-        for place in range(parts)
-    )
+    out = []
+    for place in range(parts):
+        counts = {
+            name: (value if place == 0 else 0) if name in _OF_THE_PROMPT else value // parts + (place < value % parts)
+            for name, value in usage
+            if value is not None and name != "cost_usd"
+        }
+        out.append(Usage(**counts, cost_usd=None if usage.cost_usd is None else usage.cost_usd / parts))
+    return tuple(out)

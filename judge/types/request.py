@@ -91,8 +91,8 @@ class Reply(Record):
             one request, that the answer left out.
         finish_reason: As the provider said it.
         model: The model that the provider says it served.
-        usage: Of a reply that came with others in one request, an equal share; the shares add up to what the
-            provider said.
+        usage: What the reply added to the bill. Of several that came by one request, the prompt counts with the first,
+            and output, which is told as one number, in equal shares.
         dropped: Parameters that the model refused and that were left out.
         attempts: HTTP requests spent, retries included.
         cached: Whether it came from our cache: then it is no new draw.

@@ -67,6 +67,37 @@ def test_the_target_is_reached_by_the_fewest_votes_with_their_price(settings: Se
     assert "--max-samples 3" in vote_plan_text(made)
 
 
+class Sharing(Scripted):
+    """Bills the prompt of ten cents with the first vote, and one cent for each reply."""
+
+    offline = False
+
+    def __init__(self, later_input: int) -> None:
+        super().__init__(lambda request: (1.0 if request.sample < 5 else 0.0, ()), "openai/sharing")
+        self._later_input = later_input
+
+    async def complete(self, request: Any) -> Any:
+        reply = await super().complete(request)
+        sent = 100 if request.sample == 0 else self._later_input
+        return reply.model_copy(update={"usage": Usage(input_tokens=sent, output_tokens=10)})
+
+    def price(self, usage: Usage) -> float | None:
+        return (usage.input_tokens or 0) * 1e-3 + (usage.output_tokens or 0) * 1e-3
+
+
+@pytest.mark.parametrize(("later_input", "more", "alone"), [(0, 0.01, 0.11), (10, 0.02, 0.02)])
+def test_a_prompt_that_votes_share_is_paid_once(
+    later_input: int, more: float, alone: float, settings: Settings
+) -> None:
+    """A first vote is 11 cents; where later ones came by its request, without input, so is one that is asked alone."""
+    made = plan_votes(runs_of(20), RUBRIC, settings=settings, judge=Sharing(later_input), target=0.02)
+    one, three = (next(point for point in made.curve if point.votes == votes) for votes in (1, 3))
+    assert one.usd == pytest.approx(0.11)
+    assert three.usd == pytest.approx(0.11 + 2 * more)
+    assert three.usd_stopping == pytest.approx(0.11 + more + (three.calls - 2) * alone)
+    assert made.usd_per_vote == pytest.approx((0.11 + 5 * more) / 6)
+
+
 def test_a_coin_is_cured_by_no_number_of_votes(settings: Settings) -> None:
     made = plan_votes(runs_of(20), RUBRIC, settings=settings, judge=wavering(3), target=0.001)
     assert made.votes is None

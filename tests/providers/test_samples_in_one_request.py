@@ -65,9 +65,8 @@ def test_three_samples_are_one_request_counted_once(at: Make) -> None:
     assert [vote.sample for vote in verdict.criteria[0].votes] == [0, 1, 2]
     assert (verdict.calls, verdict.cached) == (1, 0)
     assert (verdict.usage.input_tokens, verdict.usage.output_tokens) == (chat.prompt_tokens, chat.output_tokens)
-    parts = [vote.usage.input_tokens for vote in verdict.criteria[0].votes if vote.usage and vote.usage.input_tokens]
-    assert sum(parts) == chat.prompt_tokens
-    assert max(parts) - min(parts) <= 1
+    votes = verdict.criteria[0].votes
+    assert [vote.usage and vote.usage.input_tokens for vote in votes] == [chat.prompt_tokens, 0, 0]
     assert verdict.cost_usd == pytest.approx(chat.prompt_tokens * 0.001 + chat.output_tokens * 0.002, abs=1e-9)
 
 
@@ -248,9 +247,10 @@ def test_litellm_passes_n_on_where_the_model_takes_it(at: Make) -> None:
 def test_shares_add_up_and_what_is_unknown_stays_unknown() -> None:
     whole = Usage(input_tokens=1000, output_tokens=61, cache_read_input_tokens=2, cost_usd=0.3)
     parts = shares(whole, 3)
-    assert [part and part.input_tokens for part in parts] == [334, 333, 333]
-    assert [part and part.output_tokens for part in parts] == [21, 20, 20]
-    assert [part and part.cache_read_input_tokens for part in parts] == [1, 1, 0]
+    assert [part and part.input_tokens for part in parts] == [1000, 0, 0]
+    assert [part and part.output_tokens for part in parts] == [21, 20, 20]  # told as one number for all
+    assert [part and part.cache_read_input_tokens for part in parts] == [2, 0, 0]
+    assert [part and part.cache_creation_input_tokens for part in parts] == [None, None, None]
     assert [part and part.reasoning_output_tokens for part in parts] == [None, None, None]
     assert [part and part.cost_usd for part in parts] == pytest.approx([0.1, 0.1, 0.1])
     assert shares(None, 2) == (None, None)
