@@ -6,7 +6,6 @@ Every step is in the ledger before it is taken, so that a session which is kille
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import time
@@ -91,6 +90,7 @@ class BatchDesk:
         self._made_without = self._refused
         self._told: set[int] = set()
         self._round: Counter[str] = Counter()
+        self._silent = False
         self._turned_down: TerminalError | None = None
         for path in ledger.folder.glob("*.requests.jsonl"):
             if not any(path == ledger.requests_path(chunk.number) for chunk in ledger.under_way()):
@@ -285,11 +285,18 @@ class BatchDesk:
     async def look(self) -> None:
         """Asks once for every batch that is under way, and fetches the outcomes of those that have ended."""
         for chunk in self._ledger.under_way():
-            with contextlib.suppress(RetryableError):  # the next look asks again
+            try:
                 if chunk.batch is None:
                     await self._search(chunk)
-                if chunk.batch is not None and chunk.number in self._ledger.chunks:
+                if chunk.batch is not None:
                     await self._look_at(chunk, chunk.batch)
+            except RetryableError as error:  # the next look asks again
+                LOG.warning("a batch cannot be looked at", extra={"facts": _facts(chunk, error=error.reason)})
+                if not self._silent:
+                    self._notice(f"The provider does not answer, and is asked again until it does: {error.message}")
+                self._silent = True
+            else:
+                self._silent = False
 
     async def _search(self, chunk: Chunk) -> None:
         """Finds a batch that was meant and whose id is not known: it was taken, or hands it in again."""

@@ -11,6 +11,7 @@ the prompts or replies of a round.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -35,6 +36,7 @@ from judge.types.record import fingerprint
 from judge.types.request import Reply, Request
 from judge.types.trajectory import Trajectory, Usage
 from judge.types.verdict import Verdict
+from judge.voting.usage import add_known
 
 
 class ProviderBatchEngine:
@@ -80,7 +82,7 @@ class _Session:
         self._control = control
         self._done = done
         self._progress = progress
-        self._judged = 0
+        self._before = self._so_far = Progress(0, job.pending, 0, 0, 0, 0.0)
         self._failed: set[str] = set()
         self._purse = BatchPurse(job.setup.max_usd, ledger=ledger_of(job.settings))
         chunks = ledger.chunks.values()
@@ -117,14 +119,13 @@ class _Session:
 
     async def _pass(self, trajectories: Iterable[Trajectory]) -> None:
         self._desk.short = None
-        before = self._judged
+        self._before = self._so_far
         run = Run(
             BatchJudging(self._setup, self._connection),
             (trajectory for trajectory in trajectories if trajectory.id not in self._failed),
             reference=self._job.references,
             concurrency=self._job.settings.concurrency,
-            total=self._job.pending - before,
-            progress=self._progress and self._shown(before),
+            progress=self._show,
             done=self._keep,
             control=self._control,
         )
@@ -137,17 +138,25 @@ class _Session:
 
     def _keep(self, verdict: Verdict) -> None:
         self._done(verdict)
-        self._judged += 1
         if verdict.status == "error":
             self._failed.add(verdict.trajectory_id)
         self._ledger.used_up(self._connection.asked.pop(verdict.trajectory_id, ()))
 
-    def _shown(self, before: int) -> Callable[[Progress], None]:
-        def show(progress: Progress) -> None:
-            if self._progress is not None:
-                self._progress(replace(progress, done=before + progress.done, total=self._job.pending))
-
-        return show
+    def _show(self, progress: Progress) -> None:
+        """What all passes came to, this one included."""
+        before = self._before
+        costs = before.cost_usd, progress.cost_usd
+        self._so_far = Progress(
+            done=before.done + progress.done,
+            total=self._job.pending,
+            failed=before.failed + progress.failed,
+            calls=before.calls + progress.calls,
+            cached=before.cached + progress.cached,
+            cost_usd=add_known(costs),
+            errors=Counter(before.errors) + Counter(progress.errors),
+        )
+        if self._progress is not None:
+            self._progress(self._so_far)
 
     def _tell(self) -> None:
         open_ = self._ledger.under_way()

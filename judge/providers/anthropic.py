@@ -73,7 +73,7 @@ class AnthropicMessages:
         self.host: str | None = urlsplit(self._url).netloc
         self._mode = settings.model(name).structured
         self._secrets = settings.secrets()
-        self._adaptation = Adaptation(_adapted)
+        self._adaptation = Adaptation(adapted)
         self._clients = PerLoop(self._client, close_client)
 
     def count_tokens(self, text: str) -> int:
@@ -148,15 +148,8 @@ class AnthropicMessages:
 
     async def complete(self, request: Request) -> Reply:
         """One message; see `Provider.complete`."""
-        if not self._own_server and not self._settings.key("anthropic"):
-            raise TerminalError(
-                f"{self.name} needs an API key and none is set.",
-                hint="Set ANTHROPIC_API_KEY, or providers.anthropic.base_url for a server of your own.",
-                provider=self.name,
-                reason="auth",
-            )
-        body = _marked_for(request, self.body(request))
-        client = await self._clients.get()
+        body = marked_for(request, self.body(request))
+        client = await self._ready()
         quota: dict[str, str] = {}
 
         async def send(adapted: dict[str, Any]) -> bytes:
@@ -170,12 +163,27 @@ class AnthropicMessages:
                 raise self._failure(error, adapted) from None
             return content
 
-        content, refused, spent = await self._adaptation.send(_with_fallback(body, request), send)
+        content, refused, spent = await self._adaptation.send(with_fallback(body, request), send)
         reply = self._reply(content, request)
         left_out = {*dropped(body, refused), *self._left_out(request, body)}
         if "effort" in refused and request.sampling.reasoning_effort is not None:
             left_out.add("reasoning_effort")
         return reply.model_copy(update={"dropped": tuple(sorted(left_out)), "attempts": spent, "quota": quota})
+
+    async def _ready(self) -> Any:
+        """The running loop's client.
+
+        Raises:
+            TerminalError: It would need a key, and there is none.
+        """
+        if not self._own_server and not self._settings.key("anthropic"):
+            raise TerminalError(
+                f"{self.name} needs an API key and none is set.",
+                hint="Set ANTHROPIC_API_KEY, or providers.anthropic.base_url for a server of your own.",
+                provider=self.name,
+                reason="auth",
+            )
+        return await self._clients.get()
 
     def _failure(self, error: Exception, sent: Mapping[str, Any]) -> ProviderError:
         parameter = None
@@ -218,7 +226,7 @@ class AnthropicMessages:
         await self._clients.aclose()
 
 
-def _marked_for(request: Request, body: dict[str, Any]) -> dict[str, Any]:
+def marked_for(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     """`body` without the mark behind the trajectory where no other sample of it is drawn."""
     if request.repeated:
         return body
@@ -229,7 +237,7 @@ def _tool(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": name, "description": "Give the verdict.", "input_schema": schema}
 
 
-def _with_fallback(body: dict[str, Any], request: Request) -> dict[str, Any]:
+def with_fallback(body: dict[str, Any], request: Request) -> dict[str, Any]:
     """`body` with the tool that takes over where ``output_config.format`` is refused, under a key that is not sent."""
     return {**body, "_tool": _tool(request.reply_name, request.reply_schema)}
 
@@ -252,7 +260,7 @@ def _refused(body: Any, sent: Mapping[str, Any]) -> str | None:
     return refused_parameter(body, sent, names=_NAMES)
 
 
-def _adapted(body: dict[str, Any], refused: frozenset[str]) -> dict[str, Any]:
+def adapted(body: dict[str, Any], refused: frozenset[str]) -> dict[str, Any]:
     """`body` without what the model refuses, in another form where there is one."""
     out = dict(body)
     tool = out.pop("_tool", None)

@@ -17,8 +17,9 @@ import orjson
 
 from judge.config import Settings
 from judge.errors import ProviderError, RequestRefused, TerminalError
-from judge.providers.anthropic import AnthropicMessages, _adapted, _with_fallback, reply_of, usage_of
+from judge.providers.anthropic import AnthropicMessages, adapted, marked_for, reply_of, usage_of, with_fallback
 from judge.providers.batches import (
+    CLOCKS_APART_S,
     LONGEST_TRANSFER_S,
     BatchLimits,
     BatchState,
@@ -34,8 +35,6 @@ from judge.types.trajectory import Usage
 
 CUSTOM_ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 """What the API takes as a custom id."""
-CLOCKS_APART_S = 3600.0
-"""Longest time by which the provider's clock is taken to differ from ours, in seconds."""
 _STATUSES = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -63,12 +62,12 @@ class MessageBatches(AnthropicMessages):
 
     def entry(self, custom_id: str, request: Request, refused: frozenset[str]) -> bytes:
         """One line of the file of requests."""
-        params = _adapted(_with_fallback(self.body(request), request), refused)
+        params = self._params(request, refused)
         return orjson.dumps({"custom_id": custom_id, "params": params}) + b"\n"
 
     async def submit(self, mark: str, entries: Path, uploaded: Callable[[str], None]) -> BatchState:
         """Sends all requests in one call; no file is made."""
-        client = await self._checked()
+        client = await self._ready()
         with entries.open("rb") as file:
             requests = [orjson.loads(line) for line in file]
         try:
@@ -78,7 +77,7 @@ class MessageBatches(AnthropicMessages):
 
     async def search(self, mark: str, *, total: int, since: float, known: frozenset[str]) -> Search:
         """Batches of that size made since then: one that has ended says by its outcomes whether it is ours."""
-        client = await self._checked()
+        client = await self._ready()
         unclear = []
         try:
             async for batch in client.messages.batches.list(limit=100):
@@ -108,7 +107,7 @@ class MessageBatches(AnthropicMessages):
 
     async def state(self, id: str) -> BatchState:
         """As the provider has it now."""
-        client = await self._checked()
+        client = await self._ready()
         try:
             return _state(await client.messages.batches.retrieve(id))
         except Exception as error:
@@ -130,7 +129,7 @@ class MessageBatches(AnthropicMessages):
                 provider=self.name,
                 reason="other_host",
             )
-        client = await self._checked()
+        client = await self._ready()
         try:
             got = client.messages.batches.with_streaming_response.results(state.id, timeout=LONGEST_TRANSFER_S)
             async with got as response, contextlib.aclosing(json_lines(response.iter_bytes())) as lines:
@@ -158,7 +157,7 @@ class MessageBatches(AnthropicMessages):
 
     async def cancel(self, id: str) -> BatchState:
         """Asks to end it."""
-        client = await self._checked()
+        client = await self._ready()
         try:
             return _state(await client.messages.batches.cancel(id))
         except Exception as error:
@@ -181,18 +180,10 @@ class MessageBatches(AnthropicMessages):
         """Our error for it."""
         if outcome.kind != "errored":
             return not_answered(self.name, outcome)
-        sent = _adapted(_with_fallback(self.body(request), request), refused)
-        return self._failure(Answered(outcome.body or {}, outcome.status), sent)
+        return self._failure(Answered(outcome.body or {}, outcome.status), self._params(request, refused))
 
-    async def _checked(self) -> Any:
-        if not self._own_server and not self._settings.key("anthropic"):
-            raise TerminalError(
-                f"{self.name} needs an API key and none is set.",
-                hint="Set ANTHROPIC_API_KEY, or providers.anthropic.base_url for a server of your own.",
-                provider=self.name,
-                reason="auth",
-            )
-        return await self._clients.get()
+    def _params(self, request: Request, refused: frozenset[str]) -> dict[str, Any]:
+        return adapted(with_fallback(marked_for(request, self.body(request)), request), refused)
 
 
 def _state(batch: Any) -> BatchState:

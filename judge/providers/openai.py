@@ -159,14 +159,7 @@ class OpenAIChat:
 
     async def complete_together(self, request: Request, copies: int) -> tuple[Reply, ...]:
         """One chat completion with `copies` choices; see `SharingProvider.complete_together`."""
-        if not self._own_server and not self._settings.key(self._provider):
-            raise TerminalError(
-                f"{self.name} needs an API key and none is set.",
-                hint="Set OPENAI_API_KEY, or providers.openai.base_url for a server of your own.",
-                provider=self.name,
-                reason="auth",
-            )
-        client = await self._clients.get()
+        client = await self._ready()
         body = self.body(request)
         quota: dict[str, str] = {}
 
@@ -193,6 +186,21 @@ class OpenAIChat:
             left_out = (*left_out, "thinking_tokens")
         told = {"dropped": left_out, "attempts": spent, "quota": quota}
         return tuple([reply.model_copy(update=told) for reply in replies])
+
+    async def _ready(self) -> Any:
+        """The running loop's client.
+
+        Raises:
+            TerminalError: It would need a key, and there is none.
+        """
+        if not self._own_server and not self._settings.key(self._provider):
+            raise TerminalError(
+                f"{self.name} needs an API key and none is set.",
+                hint="Set OPENAI_API_KEY, or providers.openai.base_url for a server of your own.",
+                provider=self.name,
+                reason="auth",
+            )
+        return await self._clients.get()
 
     def _failure(self, error: Exception, sent: Mapping[str, Any]) -> ProviderError:
         parameter = None

@@ -15,8 +15,9 @@ from typing import Any
 import orjson
 
 from judge.config import Settings
-from judge.errors import ProviderError, TerminalError
+from judge.errors import ProviderError
 from judge.providers.batches import (
+    CLOCKS_APART_S,
     LONGEST_TRANSFER_S,
     BatchLimits,
     BatchState,
@@ -35,8 +36,6 @@ from judge.types.trajectory import Usage
 ENDPOINT = "/v1/chat/completions"
 MARK = "judge_batch"
 """Key of our mark in a batch's metadata."""
-CLOCKS_APART_S = 3600.0
-"""Longest time by which the provider's clock is taken to differ from ours, in seconds."""
 _ENDED = frozenset({"failed", "completed", "expired", "cancelled"})
 _PASSING = frozenset({"token_limit_exceeded"})
 """Causes for which a batch is turned down today and taken tomorrow."""
@@ -60,7 +59,7 @@ class OpenAIBatches(OpenAIChat):
 
     async def submit(self, mark: str, entries: Path, uploaded: Callable[[str], None]) -> BatchState:
         """Uploads the file and makes a batch of it."""
-        client = await self._checked()
+        client = await self._ready()
         try:
             content = (f"{mark}.jsonl", entries.read_bytes(), "application/jsonl")
             file = await client.files.create(file=content, purpose="batch", timeout=LONGEST_TRANSFER_S)
@@ -74,7 +73,7 @@ class OpenAIBatches(OpenAIChat):
 
     async def search(self, mark: str, *, total: int, since: float, known: frozenset[str]) -> Search:
         """The batch whose metadata holds the mark."""
-        client = await self._checked()
+        client = await self._ready()
         try:
             async for batch in client.batches.list(limit=100):
                 if batch.created_at < since - CLOCKS_APART_S:
@@ -87,7 +86,7 @@ class OpenAIBatches(OpenAIChat):
 
     async def state(self, id: str) -> BatchState:
         """As the provider has it now."""
-        client = await self._checked()
+        client = await self._ready()
         try:
             return _state(await client.batches.retrieve(id))
         except Exception as error:
@@ -95,7 +94,7 @@ class OpenAIBatches(OpenAIChat):
 
     async def outcomes(self, state: BatchState) -> AsyncGenerator[Outcome, None]:
         """Lines of the output file, then of the error file."""
-        client = await self._checked()
+        client = await self._ready()
         for file in state.files:
             try:
                 got = client.files.with_streaming_response.content(file, timeout=LONGEST_TRANSFER_S)
@@ -123,7 +122,7 @@ class OpenAIBatches(OpenAIChat):
 
     async def cancel(self, id: str) -> BatchState:
         """Asks to end it."""
-        client = await self._checked()
+        client = await self._ready()
         try:
             return _state(await client.batches.cancel(id))
         except Exception as error:
@@ -147,16 +146,6 @@ class OpenAIBatches(OpenAIChat):
             return not_answered(self.name, outcome)
         sent = adapted(self.body(request), refused)
         return self._failure(Answered(outcome.body or {}, outcome.status), sent)
-
-    async def _checked(self) -> Any:
-        if not self._own_server and not self._settings.key(self._provider):
-            raise TerminalError(
-                f"{self.name} needs an API key and none is set.",
-                hint="Set OPENAI_API_KEY, or providers.openai.base_url for a server of your own.",
-                provider=self.name,
-                reason="auth",
-            )
-        return await self._clients.get()
 
 
 def _state(batch: Any) -> BatchState:

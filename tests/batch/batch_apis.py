@@ -51,7 +51,7 @@ class BatchServer:
         looks: How often a batch is looked at before it ends.
         before_create: Called with every batch once it is made and before the answer leaves; what it returns, if
             anything, is sent in place of the answer.
-        down: How many of the next batches are lost on their way in.
+        down: How many of the next batches are lost on their way in; `busy`: how many are refused with 429 first.
         twice, strange: Whether to give one outcome twice, and one under an unknown custom id.
     """
 
@@ -67,7 +67,7 @@ class BatchServer:
         self.made: list[Made] = []
         self.calls: Counter[str] = Counter()
         self.before_create: Callable[[Made], Scripted | None] = lambda made: None
-        self.down = 0
+        self.down = self.busy = 0
         self.twice = self.strange = False
         self._lock = threading.Lock()
         self.server = LoopbackServer(self._locked)
@@ -98,7 +98,10 @@ class BatchServer:
         self.server.__exit__(*error)
 
     def lost(self) -> Scripted | None:
-        """A reset in place of the batch that was to be made, where one is due."""
+        """What comes in place of the batch that was to be made, where something is due."""
+        self.busy -= 1
+        if self.busy >= 0:
+            return Scripted(429, {"error": {"message": "busy", "type": "rate_limit_error"}}, {"retry-after-ms": "5"})
         self.down -= 1
         return RESET if self.down >= 0 else None
 

@@ -80,7 +80,9 @@ class Batches:
 
     def run(self, *, control: Control | None = None, detach: bool = False, **flags: Any) -> BatchOutcome:
         """One session; it takes up what is there."""
-        more = {name: flags.pop(name) for name in ("out", "engine", "new_input") if name in flags}
+        more = {name: flags.pop(name) for name in ("out", "engine", "new_input", "progress") if name in flags}
+        if "judge_like" in flags:
+            more["judge"] = flags.pop("judge_like")
         return judge_batch(
             [self.source],
             RUBRIC,

@@ -13,11 +13,13 @@ from loopback import Scripted, chat
 from provider_runs import ANTHROPIC, APIS, OPENAI, USD_A_REPLY, Api, batches
 
 from judge.config import load_settings
+from judge.engine.run import Progress
 from judge.errors import UsageError
 from judge.providers.batches import open_batches
 from judge.providers.prices import batch_price_of, price_of
 from judge.store.run_folder import RunFolder
 from judge.types import Verdict
+from judge.types.jury import Jury
 
 BOTH = pytest.mark.parametrize("api", APIS, ids=lambda api: api.provider)
 
@@ -216,3 +218,25 @@ def test_a_trajectory_that_may_not_cost_so_much_is_never_handed_in(tmp_path: Pat
     with run.server as server:
         outcome = run.run()
     assert (outcome.result.summary.errors, server.sizes) == ({"item_budget": 2}, [])
+
+
+def test_progress_counts_over_all_passes(tmp_path: Path) -> None:
+    """Item 0 needs two rounds, so that there are three passes; one verdict comes after the others."""
+    answer = lambda item, n: chat("no JSON" if item == name_of(0) and n == 0 else GOOD)  # noqa: E731
+    run = batches(OPENAI, tmp_path, items=3, answer=answer)
+    seen: list[Progress] = []
+    with run.server:
+        run.run(progress=seen.append)
+    assert [(each.done, each.total) for each in seen] == [(1, 3), (2, 3), (3, 3)]
+    assert (seen[-1].calls, seen[-1].failed) == (4, 0)
+    assert seen[-1].cost_usd == pytest.approx(4 * USD_A_REPLY)
+
+
+def test_a_jury_is_refused(tmp_path: Path) -> None:
+    run = batches(OPENAI, tmp_path, items=1)
+    jury = Jury(name="jury/two", members=("openai/m1", "anthropic/m1"))
+    with run.server as server:
+        outcome = run.run(judge_like=jury)
+    assert outcome.error is not None
+    assert "jury/two is a jury" in outcome.error.message
+    assert server.sizes == []

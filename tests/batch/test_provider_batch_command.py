@@ -97,6 +97,9 @@ def test_cancel_pays_for_what_was_done_and_attach_buys_nothing(
     assert (server.sizes, sum(server.paid.values())) == ([4], 0)
     assert command(["batch", "cancel", "run"]) == 0
     assert "Nothing is under way." in capsys.readouterr().out
+    assert batch("--resume", "--json") == 0  # which asks for them again, on purpose
+    assert json.loads(capsys.readouterr().out)["summary"]["scored"] == 4
+    assert server.sizes == [4, 4]
 
 
 def test_cancel_after_a_batch_was_lost_on_its_way(

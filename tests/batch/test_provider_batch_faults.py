@@ -116,6 +116,19 @@ def test_a_batch_that_was_lost_on_its_way_is_handed_in_again(api: Api, tmp_path:
 
 
 @BOTH
+def test_a_busy_provider_is_handed_the_batch_later_and_at_last_ends_the_run(api: Api, tmp_path: Path) -> None:
+    run = batches(api, tmp_path, items=2)
+    with run.server as server:
+        server.busy = 2  # one more than there are tries
+        first = run.run()
+        assert first.error is not None
+        assert (first.error.kind, server.sizes) == ("terminal_error", [])
+        server.busy = 1
+        assert run.run().result.summary.scored == 2
+        assert (server.sizes, sum(server.paid.values())) == ([2], 2)
+
+
+@BOTH
 def test_expired_requests_go_into_another_batch_and_fail_by_name_at_last(api: Api, tmp_path: Path) -> None:
     """Item 0 is reached at the first try, item 1 at the third, item 2 never."""
 
@@ -279,6 +292,24 @@ def test_a_server_that_fails_for_a_while_is_asked_again(tmp_path: Path) -> None:
         outcome = run.run()
     assert (outcome.error, outcome.result.summary.scored, sum(server.paid.values())) == (None, 3, 3)
     assert broken["GETfiles"] == 3
+
+
+def test_a_provider_that_is_away_for_long_is_told_once_and_waited_for(tmp_path: Path) -> None:
+    away = 20
+
+    class Away(OpenAIBatchServer):
+        def serve(self, received: Any) -> Any:
+            nonlocal away
+            if received.method == "GET" and away > 0:
+                away -= 1
+                return RESET
+            return super().serve(received)
+
+    run = batches(OPENAI, tmp_path, items=2, kind=Away, http_retries=0)
+    with run.server:
+        assert run.run().result.summary.scored == 2
+    assert away == 0
+    assert len([line for line in run.said if "does not answer" in line]) == 1
 
 
 def test_what_is_kept_of_a_batch(tmp_path: Path) -> None:
