@@ -127,6 +127,9 @@ def batch(
     no_cache: options.NoCache = False,
     cache: options.Cache = None,
     cache_optional: options.CacheOptional = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the calls, tokens and cost of what is left; send nothing.")
+    ] = False,
     log: Log = None,
     quiet: Quiet = False,
     format: options.Format = None,
@@ -140,6 +143,7 @@ def batch(
     from judge.cli.logs import logging_to
     from judge.config import load_settings
     from judge.engine.batch import judge_batch
+    from judge.engine.batch_plan import plan_batch
     from judge.engine.control import Control
 
     settings = load_settings(
@@ -161,6 +165,21 @@ def batch(
         }
     )
     settings = options.with_escalation(settings, escalate_to, escalate_guarantee, escalate_queue)
+    if dry_run:
+        made = plan_batch(
+            traces,
+            out=out,
+            reference=reading.references(reference),
+            policy=reading.text_file(policy_text, "policy"),
+            resume=resume,
+            engine=engine,
+            format=format,
+            mapping=reading.mapping_file(mapping),
+            limit=limit,
+            settings=settings,
+        )
+        emit(made.to_json()) if as_json else say(made.text())
+        return
     control = Control(deadline_s=deadline)
     with logging_to(log), draining(control.drain), _progress(quiet) as progress:
         outcome = judge_batch(

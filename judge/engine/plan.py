@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from judge.calibration.jury_rules import sure_seats
 from judge.config import Settings
 from judge.engine.bench import make_bench
-from judge.engine.connection import Connection, JudgeLike, SharingConnection
+from judge.engine.connection import JudgeLike, SharingConnection
 from judge.engine.draw import numbered
 from judge.engine.facade import open_judge, rubric_of, settings_of
 from judge.engine.intake import TrajectoryLike, as_reference, as_trajectories
@@ -18,6 +18,7 @@ from judge.engine.judging import Judging
 from judge.engine.loop import PRIVATE
 from judge.engine.run import reference_of
 from judge.prompt import Prompt
+from judge.providers.prices import batch_price_of
 from judge.types.record import Record
 from judge.types.reference import Reference
 from judge.types.rubric import Rubric
@@ -144,18 +145,20 @@ def plan(
     policy: str | None = None,
     settings: Settings | None = None,
     payloads: bool = False,
+    batched: bool = False,
     **options: Any,
 ) -> Plan:
     """What `score_many` would do with the same arguments; nothing is sent.
 
     Args:
         payloads: Keep every prompt and payload in the result.
+        batched: At the price of the provider's batch API.
 
     Raises:
         UsageError: As for `score_many`.
     """
     chosen = settings_of(settings, options)
-    return PRIVATE.run(_plan(trajectories, rubric, judge, reference, policy, chosen, payloads))
+    return PRIVATE.run(_plan(trajectories, rubric, judge, reference, policy, chosen, payloads, batched))
 
 
 async def _plan(
@@ -166,12 +169,13 @@ async def _plan(
     policy: str | None,
     settings: Settings,
     payloads: bool,
+    batched: bool,
 ) -> Plan:
     references = as_reference(reference)
     async with open_judge(judge, settings) as opened:
         bench = make_bench(opened, rubric_of(rubric, settings), settings, policy=policy)
         seats = [bench] if isinstance(bench, Judging) else [bench.seat(name) for name in bench.jury.members]
-        counted = [_Counted(seat) for seat in seats]
+        counted = [_Counted(seat, settings if batched else None) for seat in seats]
         trajectories_seen = 0
         prompts: list[PlannedPrompt] = []
         for trajectory in as_trajectories(trajectories):
@@ -206,8 +210,10 @@ async def _plan(
 class _Counted:
     """Calls and tokens that one judge would take, trajectory by trajectory."""
 
-    def __init__(self, judging: Judging) -> None:
+    def __init__(self, judging: Judging, batched: Settings | None) -> None:
+        """`batched`: what the price of the provider's batch API is looked up in; None for the usual price."""
         self._judging = judging
+        self._batched = batched
         self._low = self._high = self._cached = self._tokens_low = 0
         self.tokens_high = 0
         self.overflow: list[str] = []
@@ -262,9 +268,19 @@ class _Counted:
             calls_low=0 if connection.offline else self._low,
             calls_high=0 if connection.offline else self._high,
             cached=self._cached,
-            cost_low=_price(connection, self._tokens_low, 0),
-            cost_high=_price(connection, self.tokens_high, self.output),
+            cost_low=self._cost(self._tokens_low, 0),
+            cost_high=self._cost(self.tokens_high, self.output),
         )
+
+    def _cost(self, input_tokens: int, output_tokens: int) -> float | None:
+        connection = self._judging.connection
+        if connection.offline or (input_tokens == 0 and output_tokens == 0):
+            return 0.0
+        usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+        if self._batched is None:
+            return connection.price(usage)
+        price = batch_price_of(connection.name, self._batched)
+        return None if price is None else price.cost(usage)
 
 
 def _sum(prices: Iterable[float | None]) -> float | None:
@@ -280,12 +296,6 @@ def _calls_text(low: int, high: int) -> str:
 def range_text(low: float | None, high: float | None) -> str:
     """A range of US dollars, or the word unknown."""
     return "unknown" if low is None or high is None else f"${low:.4g} to ${high:.4g}"
-
-
-def _price(connection: Connection, input_tokens: int, output_tokens: int) -> float | None:
-    if connection.offline or (input_tokens == 0 and output_tokens == 0):
-        return 0.0
-    return connection.price(Usage(input_tokens=input_tokens, output_tokens=output_tokens))
 
 
 def _without_texts(payload: dict[str, Any]) -> dict[str, Any]:

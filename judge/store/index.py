@@ -237,6 +237,13 @@ class Index:
         row = self._sql.execute(f"SELECT 1 FROM item WHERE id = ? AND {_PENDING}", (name,)).fetchone()
         return row is not None
 
+    def judged(self, name: str) -> bytes | None:
+        """The content that a trajectory's verdict was given on; None where there is none, or an error alone."""
+        found = self._new.get(name)
+        if found is None:
+            found = self._sql.execute("SELECT status, judged FROM item WHERE id = ?", (name,)).fetchone()
+        return None if found is None or found[0] in (None, "error") else bytes(found[1])
+
     def pending(self) -> int:
         """Trajectories of the input that still need a verdict."""
         return self._count(_PENDING)

@@ -155,6 +155,10 @@ class RunFolder:
         self._commit()
         return (trajectory for trajectory in trajectories if self._index.is_pending(trajectory.id))
 
+    def holds(self, trajectory: Trajectory) -> bool:
+        """Whether there is a verdict on exactly this trajectory that is no error; the input's list is not asked."""
+        return self._index.judged(trajectory.id) == short(trajectory.content_fingerprint)
+
     def n_pending(self) -> int:
         """How many still need a verdict; found without reading the input."""
         return self._index.pending()
