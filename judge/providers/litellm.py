@@ -112,7 +112,7 @@ class LiteLLM:
         """Together by `n` where that is the same draw and the model has it; see `SharingProvider`."""
         if request.sampling.seed is None and not self._one_choice and "n" not in self._adaptation.learned:
             return "together"
-        return "first_alone" if tokens >= CACHED_FROM else "apart"
+        return "first_alone" if self._url is None and tokens >= CACHED_FROM else "apart"
 
     async def complete_together(self, request: Request, copies: int) -> tuple[Reply, ...]:
         """One completion with `copies` choices; see `SharingProvider.complete_together`."""

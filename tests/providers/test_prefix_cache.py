@@ -164,8 +164,10 @@ def test_how_samples_are_asked(
 
 
 def test_a_server_of_ones_own_bills_no_prefix_and_is_asked_at_once(make_settings: Any, make_request: Any) -> None:
-    settings = make_settings(providers={"openai": {"base_url": "http://127.0.0.1:1/v1"}})
-    assert connect("openai/m1", settings).sharing(make_request(seed=1), CACHED_FROM) == "apart"
+    own = {"base_url": "http://127.0.0.1:1/v1"}
+    settings = make_settings(providers={"openai": own, "litellm": own})
+    for judge in ("openai/m1", "litellm/openai/m1"):
+        assert connect(judge, settings).sharing(make_request(seed=1), CACHED_FROM) == "apart"
 
 
 @pytest.mark.parametrize(
