@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,16 @@ from judge.calibration.sets import load_set
 from judge.cli.main import run
 from judge.config import Settings, load_settings
 from judge.engine.batch import judge_batch
+from judge.engine.calibrating import calibrate_set
+from judge.engine.canary import check_certificate
 from judge.engine.facade import score, score_many
+from judge.engine.judged_rate import Grader
 from judge.engine.plan import plan
 from judge.engine.probing import ProbeRuns
 from judge.engine.vote_plan import plan_votes
 from judge.errors import BudgetReached, FingerprintMismatch, TrustRequired, UsageError
 from judge.types import Criterion, Rubric, Trajectory
+from judge.types.suite import Case
 
 CRITERION = Criterion(id="quality", question="Good?", scale={"type": "binary"}, evidence="none")  # type: ignore[arg-type]
 RUBRIC = Rubric(id="own", version="1", title="Own", intent="To test.", criteria=(CRITERION,))
@@ -233,3 +239,25 @@ def test_probe_and_check_of_cases_take_a_jury(folder: Path, capsys: pytest.Captu
     ]
     assert run([*command, "--json"]) in (0, 1, 3)
     assert json.loads(capsys.readouterr().out)["judge"] == "jury/bench"
+
+
+def test_a_suite_is_graded_by_a_jury(folder: Path) -> None:
+    write_jury("bench", members=["fake/always-5", "fake/always-4", "fake/always-2"], rule="median")
+    settings = Settings(cache_dir=folder / "cache", certificates=folder / "certificates", judge="jury/bench")
+    case = Case.model_validate({"id": "c1", "rubric": {"name": "process", "pass_mark": 4}})
+    with closing(Grader(settings, folder)) as grader:
+        judged = grader.judge(case, item(1))
+    assert judged is not None
+    assert (judged.judge, judged.score, judged.passed) == ("jury/bench", 4, True)
+
+
+def test_a_canary_asks_the_jury_that_the_certificate_holds_and_not_todays_file(folder: Path) -> None:
+    write_jury("bench", members=["fake/always-5", "fake/always-4", "fake/always-2"], rule="median")
+    settings = Settings(cache_dir=folder / "cache", certificates=folder / "certificates", judge="jury/bench")
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    certificate = calibrate_set("refunds", settings=settings, now=now, criterion="passed_path").certificate
+    write_jury("bench", members=["fake/always-1", "fake/always-2"])
+    found = check_certificate(certificate, folder / "certificates", settings=settings, now=now)
+    assert (found.state, found.missing) == ("held", 0)
+    changed = calibrate_set("refunds", settings=settings, now=now, criterion="passed_path").certificate
+    assert changed.scope.judge.fingerprint != certificate.scope.judge.fingerprint
