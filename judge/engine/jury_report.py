@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -102,9 +103,7 @@ def live_jury_report(
         for name in jury.members
         if all(item in known[name] for item in items)
     ]
-    return _errors([one.judge for one in data], data, len(items), rng).model_copy(
-        update={"jurors": rows, "weights": dict(jury.weights)}
-    )
+    return _errors(data, len(items), rng).model_copy(update={"jurors": rows, "weights": dict(jury.weights)})
 
 
 def recorded_jury_report(
@@ -140,19 +139,23 @@ def recorded_jury_report(
         rng=rng,
     )
     parts = [data[name].part([item in keep for item in data[name].items]) for name in jury.members]
-    errors = _errors(list(jury.members), parts, len(whole.items), rng)
+    errors = _errors(parts, len(whole.items), rng)
     return errors.model_copy(update={"jurors": rows, "weights": dict(seated.weights)})
 
 
-def _errors(members: Sequence[str], data: Sequence[Dataset], n: int, rng: np.random.Generator) -> JuryErrors:
-    if len(members) < 2:
-        return too_few_heard(members, n)
-    runs = shared_runs(data)
-    rows = compare(runs, label_set="", rng=rng).judges
-    try:
-        return jury_errors(runs, members, kappas={row.judge: row.kappa.lower for row in rows})
-    except StatisticsError:  # no run was scored by all
-        return too_few_heard(members, n)
+def _errors(data: Sequence[Dataset], n: int, rng: np.random.Generator) -> JuryErrors:
+    """How judges that were asked about every run err together; one that never gave a score errs with nobody."""
+    silent = [one.judge for one in data if not any(value is not None for value in one.verdicts)]
+    heard = [one for one in data if one.judge not in silent]
+    members = [one.judge for one in heard]
+    found = too_few_heard(members, n)
+    if len(heard) > 1:
+        runs = shared_runs(heard)
+        rows = compare(runs, label_set="", rng=rng).judges
+        with contextlib.suppress(StatisticsError):  # no run was scored by all
+            found = jury_errors(runs, members, kappas={row.judge: row.kappa.lower for row in rows})
+    warned = [f"{name} gave no score on any run: its seat is empty." for name in silent]
+    return found.model_copy(update={"warnings": (*warned, *found.warnings)})
 
 
 def _settle(whole: Dataset, mark: float | None) -> Callable[[float], float]:

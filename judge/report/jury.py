@@ -15,8 +15,8 @@ def jury_lines(name: str, found: JuryErrors) -> list[str]:
     """The jury's name, then a line for each thing to know; warnings last."""
     seats = [juror.judge for juror in found.jurors] or list(found.members)
     lines = [f"{name}: {', '.join(seats)}"]
-    if len(found.members) < 2:
-        lines.append("  How errors go together is unknown: fewer than two judges were asked about every run.")
+    if not found.phi:
+        lines.append("  How errors go together is unknown: no two judges gave scores on the same runs.")
     elif found.effective_votes is None or found.mean_phi is None:
         lines.append("  How errors go together is unknown: a member is always or never wrong.")
     else:
@@ -64,4 +64,4 @@ def _juror_line(juror: Juror) -> str:
 def _short(statistic: Statistic) -> str:
     if statistic.value is None:
         return f"unknown ({statistic.reason})"
-    return statistic_text(statistic)
+    return statistic_text(statistic) if statistic.low is not None else f"{decimals(statistic.value)} [none]"

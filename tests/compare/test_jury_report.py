@@ -18,6 +18,7 @@ from judge.calibration.shared_runs import shared_runs
 from judge.cli.main import run
 from judge.engine.jury_report import recorded_jury_report
 from judge.errors import StatisticsError
+from judge.report.jury import jury_lines
 from judge.types.jury import Jury
 
 RNG = np.random.default_rng(1)
@@ -65,6 +66,17 @@ def test_failed_jurors_and_their_replacements_are_counted_by_cause() -> None:
     assert (b.called, b.scored, b.replaced, b.failures) == (8, 8, 0, {})
     assert (r.reserve, r.called, r.scored) == (True, 2, 2)
     assert a.alone.value == 0.75  # a run without a score earns nothing
+
+
+def test_a_judge_that_never_gives_a_score_is_named_and_the_others_are_compared() -> None:
+    jury = Jury(name="jury/j", members=("a", "b", "c"))
+    found = report(jury, a=[0, 1, 1, 0, 0, 0, 1, 0], b=[1, 0, 1, 0, 0, 0, 1, 0], c=[None] * 8)
+    assert found.members == ("a", "b")
+    assert found.mean_phi == pytest.approx(-1 / 7)  # one error each on other runs: (0·6 - 1·1) / (1·7)
+    assert "c gave no score on any run: its seat is empty." in found.warnings
+    alone = report(jury, a=[1.0] * 8, b=[None] * 8, c=[None] * 8)
+    assert alone.phi == ()
+    assert "unknown: no two judges gave scores" in jury_lines("j", alone)[1]
 
 
 def test_a_member_that_waits_for_splits_shows_how_often_it_was_called() -> None:
