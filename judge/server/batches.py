@@ -17,8 +17,9 @@ from starlette.responses import Response, StreamingResponse
 from judge.errors import JudgeError
 from judge.server.access import ServiceHere, need
 from judge.server.cursors import Cursor, Limit, read_cursor, write_cursor
+from judge.server.links import of_job, of_list
 from judge.server.problems import Problem
-from judge.server.received import one_or_many, trajectories
+from judge.server.received import TrajectoryIn, one_or_many, trajectories
 from judge.server.repeats import Repeats, as_json
 from judge.server.scoring import EXAMPLE_RUN, JudgingOptions, judge_and_rubric
 from judge.server.service import Service
@@ -41,7 +42,7 @@ class BatchRequest(JudgingOptions):
         extra="forbid", json_schema_extra={"examples": [{"trajectories": [EXAMPLE_RUN], "rubric": "process"}]}
     )
 
-    trajectories: list[JsonValue]
+    trajectories: list[TrajectoryIn]
     reference: JsonValue = None
 
 
@@ -55,7 +56,13 @@ WorkersHere = Annotated[Workers, Depends(workers_of)]
 Scorer = Annotated[Caller, Depends(need("score"))]
 
 
-@router.post("/v1/batches", status_code=202, summary="Begin a batch", responses={413: {}, 422: {}})
+@router.post(
+    "/v1/batches",
+    status_code=202,
+    summary="Begin a batch",
+    operation_id="begin_batch",
+    responses={413: {}, 422: {}, **of_job("batch")},
+)
 async def begin(
     body: BatchRequest,
     service: ServiceHere,
@@ -78,7 +85,12 @@ async def begin(
     return answer
 
 
-@router.get("/v1/batches", summary="Batches, newest first", responses={404: {}})
+@router.get(
+    "/v1/batches",
+    summary="Batches, newest first",
+    operation_id="list_batches",
+    responses={404: {}, **of_list("list_batches")},
+)
 def batches(
     service: ServiceHere,
     caller: Scorer,
@@ -108,20 +120,25 @@ def own(service: Service, id: str, kind: JobKind, caller: Caller) -> Job:
     return job
 
 
-@router.get("/v1/batches/{id}", summary="A batch", responses={404: {}})
+@router.get("/v1/batches/{id}", summary="A batch", operation_id="get_batch", responses={404: {}})
 def batch(id: JobId, service: ServiceHere, caller: Scorer) -> dict[str, Any]:
     """State, progress, and the result once it is done."""
     return own(service, id, "batch", caller).to_json()
 
 
-@router.delete("/v1/batches/{id}", summary="Cancel a batch", responses={404: {}})
+@router.delete("/v1/batches/{id}", summary="Cancel a batch", operation_id="cancel_batch", responses={404: {}})
 def cancel(id: JobId, service: ServiceHere, workers: WorkersHere, caller: Scorer) -> dict[str, Any]:
     """Lets nothing further begin; verdicts so far stay readable. A batch that has ended stays as it is."""
     own(service, id, "batch", caller)
     return workers.cancel(id, "batch").to_json()
 
 
-@router.get("/v1/batches/{id}/results", summary="Verdicts of a batch", responses={404: {}, 410: {}})
+@router.get(
+    "/v1/batches/{id}/results",
+    summary="Verdicts of a batch",
+    operation_id="batch_results",
+    responses={404: {}, 410: {}, **of_list("batch_results", id="$request.path.id")},
+)
 def results(
     id: JobId,
     service: ServiceHere,
@@ -155,7 +172,13 @@ def results(
     return as_json({"results": page, "next": write_cursor(last) if more else None})
 
 
-@router.get("/v1/batches/{id}/events", summary="Follow a batch", response_class=Response, responses={404: {}})
+@router.get(
+    "/v1/batches/{id}/events",
+    summary="Follow a batch",
+    operation_id="follow_batch",
+    response_class=Response,
+    responses={404: {}},
+)
 async def events(id: JobId, service: ServiceHere, caller: Scorer) -> Response:
     """Server-sent events: `progress` whenever something changed, `end` with the whole job when it has ended."""
     await run_in_threadpool(own, service, id, "batch", caller)

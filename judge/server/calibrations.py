@@ -14,6 +14,7 @@ from judge.errors import UnknownName
 from judge.server.access import ServiceHere, need
 from judge.server.batches import JobId, WorkersHere, listed
 from judge.server.cursors import Cursor, Limit
+from judge.server.links import of_job, of_list
 from judge.server.problems import Problem
 from judge.server.repeats import Repeats
 from judge.server.service import Service
@@ -59,7 +60,13 @@ def checked(service: Service, body: CalibrationRequest) -> dict[str, Any]:
         raise Problem(422, error.kind, error.message, hint=error.hint) from None
 
 
-@router.post("/v1/calibrations", status_code=202, summary="Begin a calibration", responses={422: {}})
+@router.post(
+    "/v1/calibrations",
+    status_code=202,
+    summary="Begin a calibration",
+    operation_id="begin_calibration",
+    responses={422: {}, **of_job("calibration")},
+)
 async def begin(
     body: CalibrationRequest,
     service: ServiceHere,
@@ -77,13 +84,18 @@ async def begin(
     return await repeats.answer(body.model_dump(mode="json"), work, 202)
 
 
-@router.get("/v1/calibrations", summary="Calibrations, newest first", responses={404: {}})
+@router.get(
+    "/v1/calibrations",
+    summary="Calibrations, newest first",
+    operation_id="list_calibrations",
+    responses={404: {}, **of_list("list_calibrations")},
+)
 def calibrations(service: ServiceHere, caller: Admin, limit: Limit = 50, cursor: Cursor = None) -> dict[str, Any]:
     """Without their reports; `next` is the cursor of the following page, or null."""
     return listed(service, "calibration", caller, limit, cursor)
 
 
-@router.get("/v1/calibrations/{id}", summary="A calibration", responses={404: {}})
+@router.get("/v1/calibrations/{id}", summary="A calibration", operation_id="get_calibration", responses={404: {}})
 def calibration(id: JobId, service: ServiceHere, caller: Admin) -> dict[str, Any]:
     """State, and once it is done `result` with decision, report and certificate."""
     return service.jobs.get(id, "calibration").to_json()

@@ -14,6 +14,7 @@ from judge.server.access import ServiceHere
 from judge.server.batches import JobId, WorkersHere, listed
 from judge.server.calibrations import Admin
 from judge.server.cursors import Cursor, Limit
+from judge.server.links import of_job, of_list
 from judge.server.problems import Problem
 from judge.server.repeats import Repeats
 from judge.server.service import Service
@@ -55,7 +56,13 @@ def checked(service: Service, body: ComparisonRequest) -> dict[str, Any]:
     return body.model_dump(mode="json")
 
 
-@router.post("/v1/comparisons", status_code=202, summary="Begin a comparison", responses={422: {}})
+@router.post(
+    "/v1/comparisons",
+    status_code=202,
+    summary="Begin a comparison",
+    operation_id="begin_comparison",
+    responses={422: {}, **of_job("comparison")},
+)
 async def begin(
     body: ComparisonRequest,
     service: ServiceHere,
@@ -73,13 +80,18 @@ async def begin(
     return await repeats.answer(body.model_dump(mode="json"), work, 202)
 
 
-@router.get("/v1/comparisons", summary="Comparisons, newest first", responses={404: {}})
+@router.get(
+    "/v1/comparisons",
+    summary="Comparisons, newest first",
+    operation_id="list_comparisons",
+    responses={404: {}, **of_list("list_comparisons")},
+)
 def comparisons(service: ServiceHere, caller: Admin, limit: Limit = 50, cursor: Cursor = None) -> dict[str, Any]:
     """Without their results; `next` is the cursor of the following page, or null."""
     return listed(service, "comparison", caller, limit, cursor)
 
 
-@router.get("/v1/comparisons/{id}", summary="A comparison", responses={404: {}})
+@router.get("/v1/comparisons/{id}", summary="A comparison", operation_id="get_comparison", responses={404: {}})
 def comparison(id: JobId, service: ServiceHere, caller: Admin) -> dict[str, Any]:
     """State, and once it is done the comparison."""
     return service.jobs.get(id, "comparison").to_json()

@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from judge.server.access import ServiceHere, need
 from judge.server.cursors import Cursor, Limit, read_cursor, write_cursor
+from judge.server.links import ID, links, of_list
 from judge.server.problems import Problem
 from judge.server.progress import progress_of
-from judge.server.received import one_or_many, trajectories
+from judge.server.received import TrajectoryIn, one_or_many, trajectories
 from judge.server.repeats import Repeats
 from judge.server.scoring import EXAMPLE_RUN, JudgingOptions, judge_and_rubric, judged
 from judge.server.service import Service
@@ -25,6 +26,24 @@ from judge.store.label_queue import Answered, Entry, QueueSettings
 from judge.types.label import RaterKind
 
 router = APIRouter(tags=["labels"])
+
+_THIS = {"queue": ID}
+OF_QUEUE = links(201, next_run=_THIS, list_labels=_THIS, export_labels=_THIS, remove_queue=_THIS)
+TO_LABEL: dict[int | str, dict[str, Any]] = {
+    200: {
+        "links": {
+            "give_label": {
+                "operationId": "give_label",
+                "requestBody": {
+                    "queue": "$request.path.queue",
+                    "trajectory_id": "$response.body#/trajectory/id",
+                    "value": 3,
+                },
+            }
+        }
+    }
+}
+"""How one operation leads to the next, in the description of the API."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,62}$")]
 
@@ -45,7 +64,7 @@ class QueueRequest(JudgingOptions):
     n: int | None = Field(default=None, ge=1, le=100_000, description="How many to draw; all by default.")
     seed: int = Field(default=0, ge=0, le=2**53)
     verdicts: bool = False
-    trajectories: list[JsonValue]
+    trajectories: list[TrajectoryIn]
 
 
 class LabelRequest(BaseModel):
@@ -66,7 +85,13 @@ class LabelRequest(BaseModel):
     rater_kind: RaterKind = "human"
 
 
-@router.post("/v1/queues", status_code=201, summary="Make a queue", responses={409: {}, 413: {}, 422: {}})
+@router.post(
+    "/v1/queues",
+    status_code=201,
+    summary="Make a queue",
+    operation_id="make_queue",
+    responses={409: {}, 413: {}, 422: {}, **OF_QUEUE},
+)
 async def make_queue(
     body: QueueRequest,
     service: ServiceHere,
@@ -121,7 +146,12 @@ def queues(service: ServiceHere, caller: Annotated[Caller, Depends(need("label")
     return {"queues": [progress_of(service.queues, name).to_json() for name in service.queues.names()]}
 
 
-@router.get("/v1/queues/{queue}/next", summary="The next run to label", responses={404: {}})
+@router.get(
+    "/v1/queues/{queue}/next",
+    summary="The next run to label",
+    operation_id="next_run",
+    responses={404: {}, **TO_LABEL},
+)
 def next_run(queue: Name, service: ServiceHere, caller: Annotated[Caller, Depends(need("label"))]) -> dict[str, Any]:
     """The run that the caller labels next, without verdict and without labels of others; null when all are done."""
     settings = service.queues.settings(queue)
@@ -139,13 +169,25 @@ def blind(run: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in run.items() if key not in ("labels", "meta", "outcome", "extra")}
 
 
-@router.delete("/v1/queues/{queue}", status_code=204, summary="Remove a queue", responses={404: {}})
+@router.delete(
+    "/v1/queues/{queue}",
+    status_code=204,
+    summary="Remove a queue",
+    operation_id="remove_queue",
+    responses={404: {}},
+)
 def remove_queue(queue: Name, service: ServiceHere, caller: Annotated[Caller, Depends(need())]) -> None:
     """Takes a queue away with its labels: export them first."""
     service.queues.remove(queue)
 
 
-@router.post("/v1/labels", status_code=201, summary="Give a label", responses={404: {}, 422: {}})
+@router.post(
+    "/v1/labels",
+    status_code=201,
+    summary="Give a label",
+    operation_id="give_label",
+    responses={404: {}, 422: {}, **links(201, list_labels={"queue": "$request.body#/queue"})},
+)
 def give_label(
     body: LabelRequest, service: ServiceHere, caller: Annotated[Caller, Depends(need("label"))]
 ) -> dict[str, Any]:
@@ -171,7 +213,12 @@ def give_label(
     return {"saved": entry.to_json()}
 
 
-@router.get("/v1/labels", summary="Labels, a page at a time", responses={404: {}})
+@router.get(
+    "/v1/labels",
+    summary="Labels, a page at a time",
+    operation_id="list_labels",
+    responses={404: {}, **of_list("list_labels", queue="$request.query.queue")},
+)
 def list_labels(
     queue: Annotated[Name, Query()],
     service: ServiceHere,
@@ -192,7 +239,13 @@ def list_labels(
     return {"labels": [label.to_json() for label in page], "next": more}
 
 
-@router.get("/v1/labels/export", summary="labels.jsonl", response_class=Response, responses={404: {}})
+@router.get(
+    "/v1/labels/export",
+    summary="labels.jsonl",
+    operation_id="export_labels",
+    response_class=Response,
+    responses={404: {}},
+)
 def export_labels(
     queue: Annotated[Name, Query()], service: ServiceHere, caller: Annotated[Caller, Depends(need())]
 ) -> Response:

@@ -13,7 +13,7 @@ from judge.errors import UnknownName
 from judge.policy.library import load_policy
 from judge.server.access import ServiceHere, need
 from judge.server.problems import Problem
-from judge.server.received import one_or_many, trajectories
+from judge.server.received import TrajectoryIn, one_or_many, trajectories
 from judge.server.repeats import as_json
 from judge.server.scoring import EXAMPLE_CHAT, EXAMPLE_RUN
 from judge.store.access_keys import Caller
@@ -26,8 +26,8 @@ class MetricsRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"trajectories": [EXAMPLE_CHAT]}]})
 
-    trajectory: JsonValue = None
-    trajectories: list[JsonValue] | None = None
+    trajectory: TrajectoryIn | None = None
+    trajectories: list[TrajectoryIn] | None = None
     reference: JsonValue = None
 
 
@@ -50,8 +50,8 @@ class CheckRequest(BaseModel):
         },
     )
 
-    trajectory: JsonValue = None
-    trajectories: list[JsonValue] | None = None
+    trajectory: TrajectoryIn | None = None
+    trajectories: list[TrajectoryIn] | None = None
     policy: dict[str, JsonValue] = Field(description="As in docs/policies.md.")
 
 

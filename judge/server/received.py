@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import JsonValue, WithJsonSchema
 
 from judge.engine.intake import as_trajectory
 from judge.errors import JudgeError, TraceError
@@ -11,6 +13,41 @@ from judge.server.problems import Problem
 from judge.types.trajectory import Trajectory
 
 LONGEST_ID = 500
+TrajectoryIn = Annotated[
+    JsonValue,
+    WithJsonSchema({
+        "description": "One run, decoded: native, chat messages, or any other format that `judge convert` reads. "
+        "A string is never taken for a path or an address.",
+        "anyOf": [
+            {
+                "title": "Chat messages",
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    "type": "object",
+                    "required": ["role", "content"],
+                    "properties": {
+                        "role": {"enum": ["system", "user", "assistant"]},
+                        "content": {"type": "string", "minLength": 1},
+                    },
+                },
+            },
+            {
+                "title": "Native",
+                "type": "object",
+                "required": ["schema", "id", "source", "steps"],
+                "properties": {
+                    "schema": {"const": "judge.trajectory/1"},
+                    "id": {"type": "string", "minLength": 1, "maxLength": LONGEST_ID},
+                    "source": {"type": "object", "required": ["format"]},
+                    "steps": {"type": "array", "items": {"type": "object", "required": ["index", "kind"]}},
+                },
+            },
+            {"title": "Any other format", "type": ["object", "array"]},
+        ],
+    }),
+]  # fmt: skip
+"""A run as a request brings it, and how the API describes it."""
 ANSWERS = ("labels", "outcome", "reward", "rewards", "gold", "label", "expected_score", "ground_truth")
 """Keys of a trajectory that say how good it was. A judge is never shown them, and a request may not hold them."""
 

@@ -12,7 +12,7 @@ from judge.engine.facade import ascore_many
 from judge.errors import UnknownName
 from judge.server.access import ServiceHere, need
 from judge.server.problems import Problem, of_cause
-from judge.server.received import one_or_many, trajectories
+from judge.server.received import TrajectoryIn, one_or_many, trajectories
 from judge.server.repeats import Repeats
 from judge.server.service import Service
 from judge.store.access_keys import Caller
@@ -72,8 +72,8 @@ class ScoreRequest(JudgingOptions):
         },
     )
 
-    trajectory: JsonValue = None
-    trajectories: list[JsonValue] | None = None
+    trajectory: TrajectoryIn | None = None
+    trajectories: list[TrajectoryIn] | None = None
     reference: JsonValue = Field(default=None, description="Expected answer or path, one for all of the request.")
 
 

@@ -24,12 +24,13 @@ def python(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 def test_hostile_requests_never_make_a_server_error() -> None:
     pytest.importorskip("schemathesis", reason="schemathesis is not installed")
-    done = python(ROOT / "scripts" / "service_fuzz.py", 3, "examples,fuzzing")
-    counted = re.search(r"cases: ([\d,]+)", done.stdout)
+    done = python(ROOT / "scripts" / "service_fuzz.py", 2, "quick")
+    counted = re.search(r"cases: (\d+)", done.stdout)
     print(done.stdout[-120:])
     assert done.returncode == 0, done.stdout[-3000:]
     assert counted is not None
-    assert int(counted[1].replace(",", "")) >= 60
+    assert int(counted[1]) >= 60
+    assert re.search(r"^/v1/batches: \d+ answered 202$", done.stdout, re.MULTILINE), "no chain began a job"
 
 
 def test_the_command_serves_and_stops(tmp_path: Path) -> None:
