@@ -241,3 +241,5 @@ def _preview(
             say(prompt.text())
     if not show_prompt:
         say(made.text())
+    if settings.escalate.second is not None:
+        note(f"Not counted: what is sent on to {settings.escalate.second}.")

@@ -95,6 +95,7 @@ def score(
     policy: str | None = None,
     require_trust: bool = False,
     settings: Settings | None = None,
+    escalate: EscalationRules | None = None,
     **options: Any,
 ) -> Verdict:
     """The verdict on one trajectory.
@@ -109,6 +110,7 @@ def score(
         policy: Policy text, for rubrics that need one.
         require_trust: Refuse to call a judge that has no valid certificate (`Settings.certificates` is the folder).
         settings: Replaces judge.toml and the environment; None reads them.
+        escalate: When the verdict is sent on to a second judge or a person; None for never, whatever judge.toml says.
         options: Settings for this call, e.g. `samples=3`, `vote="median"`, `temperature=1.0`, `cache=False`.
 
     Raises:
@@ -126,6 +128,7 @@ def score(
             policy=policy,
             require_trust=require_trust,
             settings=settings,
+            escalate=escalate,
             **options,
         )
     )
@@ -140,6 +143,7 @@ async def ascore(
     policy: str | None = None,
     require_trust: bool = False,
     settings: Settings | None = None,
+    escalate: EscalationRules | None = None,
     **options: Any,
 ) -> Verdict:
     """As `score`, in the running event loop."""
@@ -152,6 +156,7 @@ async def ascore(
         policy=policy,
         require_trust=require_trust,
         settings=settings,
+        escalate=escalate,
         **options,
     )
     found = [verdict async for verdict in verdicts]

@@ -131,6 +131,8 @@ def summary_text(summary: Summary) -> str:
         lines.append(f"{summary.not_applicable} not applicable")
     if summary.wrapped_up:
         lines.append(f"{plural(summary.wrapped_up, 'verdict')} on fewer votes, for most of the budget was spent")
+    if summary.decided_by:
+        lines.append(f"sent on: {', '.join(f'{n} decided by {name}' for name, n in summary.decided_by.items())}")
     for group in summary.error_groups:
         lines.append(f"{plural(group.count, 'error')} of kind {group.kind}, e.g. {group.trajectory_id}: {group.hint}")
     if summary.gate == "fail":

@@ -67,6 +67,7 @@ class Summary(Record):
             is. Equal to `mean` at full coverage.
         passed, failed: Verdicts by their gates; both 0 for a rubric without any.
         errors: Verdicts with status "error" by kind.
+        decided_by: Who decided the verdicts that were sent on, to how many: a judge, or "person" for those that wait.
         gate: "fail" when coverage is below the least that was asked for, whatever the mean is.
         calls: Judge calls of this run; `cached` counts samples that needed none.
         usage, cost_usd: Of this run's calls. None means not known.
@@ -90,6 +91,7 @@ class Summary(Record):
     failed: int
     errors: dict[str, int]
     error_groups: tuple[ErrorGroup, ...] = ()
+    decided_by: dict[str, int] = {}
     gate: Literal["pass", "fail"]
     gate_reason: str
     calls: int
@@ -106,6 +108,7 @@ class VerdictSums:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._errors: dict[str, ErrorGroup] = {}
+        self._decided_by: Counter[str] = Counter()
         self._sum = Fraction(0)
         self._rubric: str | None = None
         self._scale: Scale | None = None
@@ -131,6 +134,8 @@ class VerdictSums:
         counts["calls"] += verdict.calls
         counts["cached"] += verdict.cached
         counts["wrapped_up"] += WRAPPED_UP in verdict.warnings
+        if verdict.escalation is not None:
+            self._decided_by[verdict.escalation.to] += 1
         if verdict.passed is not None:
             counts["passed" if verdict.passed else "failed"] += 1
         if verdict.calls:
@@ -189,6 +194,7 @@ class VerdictSums:
             failed=counts["failed"],
             errors={group.kind: group.count for group in groups},
             error_groups=tuple(groups),
+            decided_by=dict(self._decided_by),
             gate="pass" if enough else "fail",
             gate_reason=reason,
             calls=counts["calls"],

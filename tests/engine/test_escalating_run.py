@@ -16,10 +16,11 @@ from judge.config import Settings, load_settings
 from judge.engine.batch import judge_batch
 from judge.engine.facade import score_many
 from judge.errors import BudgetReached, ConfigError, FingerprintMismatch, UsageError
-from judge.report.verdicts import verdict_text
+from judge.report.verdicts import summary_text, verdict_text
 from judge.store.jsonl import read_verdicts
 from judge.types import Criterion, Rubric, Trajectory, Verdict
 from judge.types.escalation import EscalationRules
+from judge.voting import summarise
 
 PASSED = Criterion(id="ok", question="Did it pass?", scale="binary", evidence="none")  # type: ignore[arg-type]
 RUBRIC = Rubric(id="own", version="1", title="Own", intent="To test.", criteria=(PASSED,))
@@ -88,6 +89,7 @@ def test_what_goes_to_a_person_has_no_score_and_keeps_the_judges(settings: Setti
     assert [found[name].score for name in "ac"] == [1, 0]
     shown = verdict_text(waiting)
     assert "decided by: person" in shown
+    assert "sent on: 1 decided by person" in summary_text(summarise(found.values()))
     assert "pass; sent on: the votes are split" in shown
 
 
