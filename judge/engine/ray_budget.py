@@ -125,12 +125,17 @@ class RemotePurse:
         try:
             refusal: SentError | None = await getattr(self._keeper, method).remote(self._worker, amount)
         except RayError:
-            raise JudgeError(
-                "The actor that holds the budget was lost, so no further call may be paid for.",
-                hint="What is done is kept: run again with --resume --count-earlier.",
-            ) from None
+            raise budget_lost() from None
         if refusal is not None:
             raise refusal.error()
+
+
+def budget_lost() -> JudgeError:
+    """The error of a run whose budget nobody holds any more."""
+    return JudgeError(
+        "The actor that holds the budget was lost, so no further call may be paid for.",
+        hint="What is done is kept: run again with --resume --count-earlier.",
+    )
 
 
 def _take(amounts: dict[str, Counter[float]], worker: str, amount: float) -> bool:

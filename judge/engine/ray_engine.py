@@ -21,7 +21,7 @@ from judge.config import Settings
 from judge.engine.batch_engine import BatchJob
 from judge.engine.control import Control
 from judge.engine.facade import ledger_of
-from judge.engine.ray_budget import BudgetKeeper
+from judge.engine.ray_budget import BudgetKeeper, budget_lost
 from judge.engine.ray_cluster import check_address, joined
 from judge.engine.ray_worker import Assignment, Item, JudgeWorker, Opened, Report
 from judge.engine.run import Count, Progress, reference_of
@@ -307,7 +307,7 @@ class _Crew:
         where = {} if opened is None else {"pid": opened.pid, "host": opened.host}
         LOG.warning("worker lost", extra={"facts": {"worker": name, **where, "losses_in_a_row": self._losses}})
         if self._keeper is not None:
-            await self._keeper.lost.remote(name)
+            await self._asked_of_keeper("lost", name)
         if self._losses >= MOST_LOSSES:
             left = [each for block in self._again for each in block]
             at = f" The last was at {', '.join(map(repr, left[:3]))}." if left else ""
@@ -334,6 +334,16 @@ class _Crew:
             .remote(self._job.setup.max_usd, spent=self._job.spent, ledger=ledger_of(self._job.settings))
         )
 
+    async def _asked_of_keeper(self, method: str, *values: Any) -> Any:
+        """What the budget's actor answers; None when it is gone, and then the run ends: nothing may be paid for."""
+        from ray.exceptions import RayError
+
+        try:
+            return await getattr(self._keeper, method).remote(*values)
+        except RayError:
+            self._stop(budget_lost())
+            return None
+
     async def _watch(self) -> None:
         """Hands an end of the run on to the workers, and says when the cap comes near or nobody starts."""
         begun = asyncio.get_running_loop().time()
@@ -346,9 +356,10 @@ class _Crew:
                     handle.drain.remote()
                 self._move()
             if not told:
-                spent, _, told = await self._keeper.state.remote()
-                if told:
-                    LOG.warning("most of the budget is spent", extra={"facts": {"spent_usd": spent}})
+                state = await self._asked_of_keeper("state")
+                told = state is None or state[2]
+                if state is not None and told:
+                    LOG.warning("most of the budget is spent", extra={"facts": {"spent_usd": state[0]}})
             if not self._ever_opened and asyncio.get_running_loop().time() - begun > START_S:
                 self._stop(
                     ConfigError(

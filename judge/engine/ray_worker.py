@@ -20,6 +20,7 @@ from judge.engine.observed import observed
 from judge.engine.ray_budget import RemotePurse
 from judge.engine.sent_error import SentError
 from judge.engine.standing import Standing
+from judge.engine.telemetry import flush
 from judge.errors import JudgeError
 from judge.store.manifest import versions
 from judge.types.jury import Jury
@@ -27,6 +28,8 @@ from judge.types.reference import Reference
 from judge.types.rubric import Rubric
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import Verdict
+
+FLUSH_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +147,10 @@ class JudgeWorker:
         self._draining = True
 
     async def close(self) -> None:
-        """Closes the judge."""
+        """Closes the judge, and sends what telemetry holds: the process is ended from outside."""
         await self._stack.aclose()
+        if self._assignment.settings.telemetry:
+            await asyncio.to_thread(flush, FLUSH_S)
 
     def _opened(self) -> Bench:
         if self._bench is None:

@@ -121,6 +121,18 @@ def telemetry() -> Telemetry | None:
     return Telemetry(trace.get_tracer(SCOPE), metrics.get_meter(SCOPE))
 
 
+def flush(seconds: float) -> None:
+    """Sends what still waits to be sent, for a process that will be ended from outside."""
+    if telemetry() is None:
+        return
+    from opentelemetry import metrics, trace
+
+    for provider in (trace.get_tracer_provider(), metrics.get_meter_provider()):
+        send = getattr(provider, "force_flush", None)
+        if send is not None:
+            send(int(seconds * 1000))
+
+
 def _tracers() -> Any:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.trace import TracerProvider

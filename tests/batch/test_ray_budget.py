@@ -13,6 +13,7 @@ import pytest
 from batch_items import RUBRIC, settings_of
 
 from judge import errors
+from judge.engine import telemetry
 from judge.engine.batch_engine import batch_engine
 from judge.engine.ray_budget import BudgetKeeper
 from judge.engine.ray_engine import check_same, share_of
@@ -159,3 +160,22 @@ def test_addresses_that_nothing_can_come_of() -> None:
     pytest.importorskip("ray")
     with pytest.raises(ConfigError, match="--address auto"):
         batch_engine("ray", address="ray://head:10001")
+
+
+def test_what_telemetry_holds_is_sent_before_a_worker_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = pytest.importorskip("opentelemetry.trace")
+    metrics = pytest.importorskip("opentelemetry.metrics")
+    sent: list[tuple[str, int]] = []
+
+    class Held:
+        def __init__(self, what: str) -> None:
+            self.what = what
+
+        def force_flush(self, milliseconds: int) -> None:
+            sent.append((self.what, milliseconds))
+
+    monkeypatch.setattr(telemetry, "telemetry", object)
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: Held("spans"))
+    monkeypatch.setattr(metrics, "get_meter_provider", lambda: object())  # a provider that cannot
+    telemetry.flush(1.5)
+    assert sent == [("spans", 1500)]

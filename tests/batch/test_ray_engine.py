@@ -28,6 +28,7 @@ from judge.config import load_settings
 from judge.engine.batch import BatchOutcome, judge_batch
 from judge.engine.control import Control
 from judge.engine.ray_cluster import connect
+from judge.engine.ray_engine import _Crew
 from judge.errors import BudgetReached, TerminalError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -212,6 +213,27 @@ def test_the_cap_holds_over_all_workers(tmp_path: Path) -> None:
     assert 0 < result.judged < 200
     assert most > 8
     assert len({facts["pid"] for facts in heard.of("worker begins")}) == 2
+
+
+def test_without_the_actor_that_holds_the_budget_nothing_more_is_paid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ray
+
+    source, keepers = write_items(tmp_path / "in.jsonl", 60), []
+    keep_budget = _Crew._keep_budget
+    monkeypatch.setattr(_Crew, "_keep_budget", lambda crew: keepers.append(keep_budget(crew)) or keepers[0])
+
+    def lose(progress: Any) -> None:
+        if progress.done == 10:
+            ray.kill(keepers[0])
+
+    with JudgeServer(lambda item, before: chat(GOOD, delay=0.05)) as server:
+        settings = settings_of(tmp_path, server.url, concurrency=4, max_usd=1000.0)
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, engine="ray", progress=lose)
+        requests = server.requests
+    assert "The actor that holds the budget was lost" in str(outcome.error)
+    assert 10 <= outcome.result.judged == requests < 60
 
 
 def test_an_interrupt_drains_and_a_resume_ends_it(tmp_path: Path) -> None:
