@@ -20,6 +20,7 @@ from judge.engine.bench import make_bench
 from judge.engine.certifying import SEED, Calibration, Judged, Terms, finish, panel_of, voter
 from judge.engine.facade import open_judge, rubric_of, score_many, settings_of
 from judge.engine.jury_report import heard
+from judge.engine.jury_votes import draw_jury
 from judge.engine.loop import PRIVATE
 from judge.engine.recorded_jury import cut_both, cut_labels, seat_recorded
 from judge.errors import LabelError, UsageError
@@ -86,7 +87,8 @@ def calibrate_set(
     Args:
         rubric: None for the one that the set's criterion names.
         criterion: One of the set's; None for the first that decides between passed and failed.
-        repeats: Samples a run, for wobble; the verdict still takes the votes that `settings` asks for.
+        repeats: Samples a run, for wobble; the verdict still takes the votes that `settings` asks for. Of a jury,
+            votes of one sample a member.
         terms: Changes what the set itself demands, e.g. the profile.
 
     Raises:
@@ -261,7 +263,7 @@ def judge_set(
     labelled = {label.trajectory_id for label in chosen.labels if label.criterion == asked.id}
     runs = [run for run in chosen.trajectories if run.id in labelled]
     spec = judge_spec(used, settings)
-    votes = max(repeats or 0, settings.samples or 0) or None
+    votes = settings.samples if spec.jury is not None else max(repeats or 0, settings.samples or 0) or None
     verdicts: list[Verdict] = []
     for verdict in score_many(runs, used, settings=settings.model_copy(update={"samples": votes})):
         verdicts.append(verdict)
@@ -269,6 +271,10 @@ def judge_set(
             progress(len(verdicts))
     wanted = asked.judged_by or asked.id
     clusters = chosen.clusters()
+    drawn = None
+    if spec.jury is not None and repeats is not None:
+        criterion = next(c for c in used.criteria if c.id == wanted)
+        drawn = draw_jury(spec.jury, runs, used, criterion, repeats, settings=settings).values
     return Judged(
         spec=spec,
         rubric=used.id,
@@ -283,6 +289,7 @@ def judge_set(
         panel=panel_of(used, settings.samples, settings.stop) if spec.jury is None else None,
         work=_work(verdicts),
         heard=heard(verdicts, wanted) if spec.jury is not None else None,
+        drawn=drawn,
     )
 
 

@@ -95,6 +95,7 @@ class Judged:
 
     Attributes:
         heard: Of a live jury, what each of its judges said; else None.
+        drawn: Of a live jury, run to repeated votes in which only wobble is seen; None where none were drawn.
     """
 
     spec: JudgeSpec
@@ -109,6 +110,7 @@ class Judged:
     panel: Panel | None = None
     work: Work = field(default_factory=Work)
     heard: Heard | None = None
+    drawn: Mapping[str, tuple[float | None, ...]] | None = None
 
 
 def finish(
@@ -133,19 +135,10 @@ def finish(
     """
 
     def joined(split: str | None) -> Dataset:
-        data = join(
-            judged.observations,
-            labels,
-            judge=judged.spec.name,
-            criterion=criterion,
-            scale=scale,
-            vote=voter(judged.vote, scale if mark is None else own or scale),
-            panel=judged.panel,
-            judged_by=judged_by,
-            split=split,
-            left_out=judged.left_out,
-        )
-        return data if mark is None else cut_at(data, mark, own or scale)
+        return beside_labels(
+            judged, labels, criterion, scale,
+            judged_by=judged_by, mark=mark, own=own or scale, split=split, left_out=judged.left_out,
+        )  # fmt: skip
 
     splits = {label.split for label in labels if label.criterion == criterion}
     test = "test" if "test" in splits else None
@@ -179,6 +172,41 @@ def finish(
         verdicts=dict(zip(data.items, data.verdicts, strict=True)),
         jury=_jury(judged, data, mark),
     )
+
+
+def beside_labels(
+    judged: Judged,
+    labels: Sequence[Observation],
+    criterion: str,
+    scale: Scales,
+    *,
+    judged_by: str | None,
+    mark: float | None,
+    own: Scales,
+    split: str | None,
+    left_out: Mapping[str, int],
+) -> Dataset:
+    """A judge's verdicts beside the labels of a split, cut into passed and failed where there is a mark.
+
+    Args:
+        own: Scale of the judge's scores, where `mark` cuts them.
+    """
+    data = join(
+        judged.observations,
+        labels,
+        judge=judged.spec.name,
+        criterion=criterion,
+        scale=scale,
+        vote=voter(judged.vote, scale if mark is None else own),
+        panel=judged.panel,
+        judged_by=judged_by,
+        split=split,
+        left_out=left_out,
+    )
+    if judged.drawn is not None:
+        votes = [judged.drawn[item] for item in data.items]
+        data = replace(data, repeats=tuple(zip(*votes, strict=True)))
+    return data if mark is None else cut_at(data, mark, own)
 
 
 def _jury(judged: Judged, data: Dataset, mark: float | None) -> JuryErrors | None:

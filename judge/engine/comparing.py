@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from judge.calibration.comparison import compare
-from judge.calibration.dataset import Dataset, cut_at, join, sources
+from judge.calibration.dataset import Dataset, join, sources
 from judge.calibration.fields import FieldMap
 from judge.calibration.jury_errors import JuryErrors
 from judge.calibration.observations import Observation, Scales, observe, read_rows
@@ -20,7 +20,7 @@ from judge.calibration.shared_runs import SharedRuns, shared_runs
 from judge.calibration.switch import switch
 from judge.config import Settings
 from judge.engine.calibrating import judge_set, judge_spec, only_criterion, set_criterion, set_labels
-from judge.engine.certifying import SEED, voter
+from judge.engine.certifying import SEED, beside_labels, voter
 from judge.engine.facade import rubric_of
 from judge.engine.jury_report import Heard, live_jury_report, recorded_jury_report
 from judge.engine.probe_findings import ProbesKnown
@@ -134,20 +134,10 @@ def compare_set(
         own = next((c.scale for c in rubric.criteria if c.id == (asked.judged_by or asked.id)), scale)
         for judge in judges:
             judged = judge_set(chosen, asked, rubric, settings.model_copy(update={"judge": judge}), repeats, progress)
-            data = join(
-                judged.observations,
-                labels,
-                judge=judged.spec.name,
-                criterion=asked.id,
-                scale=scale,
-                vote=voter(judged.vote, scale if asked.pass_mark is None else own),
-                panel=judged.panel,
-                judged_by=asked.judged_by,
-                split=split,
-                left_out=stale,
-            )
-            if asked.pass_mark is not None:
-                data = cut_at(data, asked.pass_mark, own)
+            data = beside_labels(
+                judged, labels, asked.id, scale,
+                judged_by=asked.judged_by, mark=asked.pass_mark, own=own, split=split, left_out=stale,
+            )  # fmt: skip
             shown = judged.spec.name if len(used) == 1 else f"{judged.spec.name}, {title}"
             datasets.append(replace(data, judge=shown))
             if judged.spec.jury is not None and judged.heard is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,22 +56,33 @@ class DrawnVotes:
     prices: VotePrices | None
 
 
-def jury_votes(
+@dataclass(frozen=True)
+class JuryDraws:
+    """Repeated votes of a jury.
+
+    Attributes:
+        heard: Run to what was said for each vote by the judges that this vote called.
+        values: Run to each vote's value; None where it gave none.
+        usages: Judge to those of its calls that told them.
+    """
+
+    heard: Mapping[str, Sequence[Mapping[str, float | None]]]
+    values: Mapping[str, tuple[float | None, ...]]
+    usages: Mapping[str, Sequence[Usage]]
+
+
+def draw_jury(
     jury: Jury,
     runs: Sequence[Trajectory],
     rubric: Rubric,
     criterion: Criterion,
-    *,
-    mark: float,
     repeats: int,
+    *,
     settings: Settings,
-    policy: str | None,
-    progress: Callable[[int], None] | None,
-) -> DrawnVotes:
+    policy: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> JuryDraws:
     """Draws `repeats` votes of the whole jury on each run; a seat is called only on runs that need it.
-
-    Args:
-        mark: Lowest share of the scale that passes.
 
     Raises:
         TerminalError, BudgetReached: A member takes no further call.
@@ -88,20 +99,48 @@ def jury_votes(
             usages.setdefault(name, []).extend(told)
             if progress is not None and name == jury.members[0]:
                 progress(done)
-    passes = np.full((len(runs), repeats), np.nan)
-    called = dict.fromkeys(usages, 0)
     binary = isinstance(criterion.scale, BinaryScale)
+    heard = {item: [_heard(jury, votes) for votes in rows] for item, rows in given.items()}
+    values = {
+        item: tuple(jury_vote(jury, votes, binary=binary, weights=jury.weights or None).value for votes in rows)
+        for item, rows in heard.items()
+    }
+    return JuryDraws(heard=heard, values=values, usages=usages)
+
+
+def jury_votes(
+    jury: Jury,
+    runs: Sequence[Trajectory],
+    rubric: Rubric,
+    criterion: Criterion,
+    *,
+    mark: float,
+    repeats: int,
+    settings: Settings,
+    policy: str | None,
+    progress: Callable[[int], None] | None,
+) -> DrawnVotes:
+    """Votes of a jury as passed and failed, with their price.
+
+    Args:
+        mark: Lowest share of the scale that passes.
+
+    Raises:
+        TerminalError, BudgetReached: A member takes no further call.
+    """
+    drawn = draw_jury(jury, runs, rubric, criterion, repeats, settings=settings, policy=policy, progress=progress)
+    passes = np.full((len(runs), repeats), np.nan)
+    called = dict.fromkeys(drawn.usages, 0)
     for row, run in enumerate(runs):
-        for k, votes in enumerate(given[run.id]):
-            vote = jury_vote(jury, votes, binary=binary, weights=jury.weights or None)
-            if vote.value is not None:
-                passes[row, k] = float(normalise(vote.value, criterion.scale) >= mark - 1e-9)
-            for name in _called(jury, votes):
+        for k, value in enumerate(drawn.values[run.id]):
+            if value is not None:
+                passes[row, k] = float(normalise(value, criterion.scale) >= mark - 1e-9)
+            for name in drawn.heard[run.id][k]:
                 called[name] += 1
-    prices = {name: usd_per_vote(name, settings, told) for name, told in usages.items()}
+    prices = {name: usd_per_vote(name, settings, told) for name, told in drawn.usages.items()}
     shared = [None if (price := prices[name]) is None else price * n / passes.size for name, n in called.items()]
     usd = None if None in shared else sum(price for price in shared if price is not None)
-    told_all = tuple(usage for told in usages.values() for usage in told)
+    told_all = tuple(usage for told in drawn.usages.values() for usage in told)
     return DrawnVotes(jury.name, passes, told_all, usd, None if usd is None else VotePrices(usd, usd, usd))
 
 
@@ -127,12 +166,12 @@ def _wanted(jury: Jury, given: dict[str, list[dict[str, float | None]]]) -> str 
     return next((name for name in waiting if name is not None), None)
 
 
-def _called(jury: Jury, votes: dict[str, float | None]) -> tuple[str, ...]:
-    """The judges that this one vote alone would have called, of those asked for the run as a whole."""
+def _heard(jury: Jury, votes: Mapping[str, float | None]) -> dict[str, float | None]:
+    """What the judges said whom this one vote alone would have called, of those asked for the run as a whole."""
     heard: dict[str, float | None] = {}
     while (name := next_seat(jury, heard)) is not None:
         heard[name] = votes[name]
-    return tuple(heard)
+    return heard
 
 
 def _samples(verdict: Verdict, criterion: Criterion, repeats: int) -> tuple[list[float | None], list[Usage]]:

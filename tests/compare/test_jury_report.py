@@ -247,3 +247,26 @@ def test_a_recorded_jury_that_learns_is_held_against_test_labels_alone(
     assert document["jury"]["weights"] == pytest.approx(expected)
     assert run(["calibrate", *recorded(folder), "--judge", "jury/three"]) == 2
     assert "learns from dev labels" in capsys.readouterr().err
+
+
+def test_the_wobble_of_a_live_jury_is_that_of_its_votes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = sorted({label.trajectory_id for label in load_set("refunds").labels if label.criterion == "passed_path"})
+    steady, wavering = [5, 5, 5], [5, 1, 5]  # the second vote of a wavering judge fails
+    for judge, every in (("s1", 0), ("w1", 2), ("w2", 2)):
+        script = {run: wavering if every and place % every == 0 else steady for place, run in enumerate(runs)}
+        (folder / f"{judge}.yaml").write_text(json.dumps({"trajectories": script, "default": 5}), encoding="utf-8")
+    write_jury(folder, members=["fake/s1.yaml", "fake/w1.yaml", "fake/w2.yaml"])
+    command = ["calibrate", "refunds", "--judge", "jury/bench", "--criterion", "passed_path", "--profile", "advisory"]
+    assert run([*command, "--repeats", "3", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (wobble,) = document["report"]["wobble"]
+    # on half of the runs the jury's three votes are pass, fail, pass: two of their three pairs differ
+    tested = [name for name in runs if name in document["verdicts"]]
+    half = sum(runs.index(name) % 2 == 0 for name in tested) / len(tested)
+    assert wobble["found"]["flip_rate"]["value"] == pytest.approx(half * 2 / 3, abs=0.02)
+    # the verdict itself is not made of the repeats: each member's own two or three samples, as its spec says
+    assert document["certificate"]["scope"]["judge"]["samples"] is None
+    assert run([*command, "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["verdicts"] == document["verdicts"]
+    assert plain["report"]["wobble"] == []
