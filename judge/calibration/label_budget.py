@@ -148,13 +148,13 @@ def _cantor_variance(kappa: float, rate: float) -> float:
 
 
 def more_labels_for_share(
-    successes: int, n: int, bar: float, *, confidence: float = 0.95, power: float = 0.8, design_effect: float = 1.0
+    successes: float, n: int, bar: float, *, confidence: float = 0.95, power: float = 0.8, design_effect: float = 1.0
 ) -> LabelBudget:
     """How many more labels of this class until the bound clears `bar`, if the share stays as observed.
 
     Args:
-        successes, n: So far. With no label, or a share at or below the bar, there is no such number. A perfect record
-            is taken at (n + ½) / (n + 1): it will not last.
+        successes, n: So far; a weighted share times n is a fraction of labels. With no label, or a share at or below
+            the bar, there is no such number. A perfect record is taken at (n + ½) / (n + 1): it will not last.
 
     Raises:
         StatisticsError: Counts that are not a share.

@@ -17,9 +17,13 @@ BAR = 0.8
 
 
 class Share(Record):
-    """A share with its Wilson interval; all None where there is nothing to count.
+    """A share with its interval; all None where there is nothing to count.
 
     Attributes:
+        hits, n: Trajectories counted.
+        value: Each trajectory weighs the inverse of its chance to be drawn, so that an order that prefers some does not
+            bend the share. `weighted`: whether the weights differ.
+        low, high: Wilson interval at the effective size (Kish 1965), which is n where the weights are equal.
         more: Labels until the interval's lower bound clears `BAR` if the share stays; None where no number does it.
         reason: Why a number is absent.
     """
@@ -32,6 +36,7 @@ class Share(Record):
     low: float | None
     high: float | None
     more: int | None
+    weighted: bool = False
     reason: str | None = None
 
 
@@ -64,18 +69,22 @@ def progress_of(queues: LabelQueues, queue: str) -> QueueProgress:
     by_id = people(queues.entries(queue))
     agreed = {id: consensus(entries) for id, entries in by_id.items()}
     decided = {id: value for id, value in agreed.items() if value is not None}
-    several = [[e.value for e in entries if e.rater != ADJUDICATED] for entries in by_id.values()]
-    several = [values for values in several if len(values) > 1]
-    known = {id: score for id, score in scores.items() if id in decided and score is not None}
-    hits = sum(same(settings, score, decided[id]) for id, score in known.items())
+    chances = queues.chances(queue)
+    given = {id: [e.value for e in entries if e.rater != ADJUDICATED] for id, entries in by_id.items()}
+    several = [(len(set(values)) == 1, chances[id]) for id, values in given.items() if len(values) > 1]
+    judged = [
+        (same(settings, score, decided[id]), chances[id])
+        for id, score in scores.items()
+        if id in decided and score is not None
+    ]
     return QueueProgress(
         queue=queue,
         drawn=len(scores),
         decided=len(decided),
         disputed=len(queues.disputes(queue)),
         by_rater=queues.counts(queue),
-        between_raters=share(sum(len(set(values)) == 1 for values in several), len(several), "no run has two raters"),
-        judge=share(hits, len(known), "no run has both a label and a verdict"),
+        between_raters=share(several, "no run has two raters"),
+        judge=share(judged, "no run has both a label and a verdict"),
     )
 
 
@@ -105,13 +114,31 @@ def same(settings: QueueSettings, judge: float, person: float) -> bool:
     return judge == person if side is None else side == settings.passes(person)
 
 
-def share(hits: int, n: int, empty: str) -> Share:
-    """The share with its interval; with nothing counted, `empty` says why."""
+def share(counted: Sequence[tuple[bool, float]], empty: str) -> Share:
+    """The share of hits with its interval, of (hit, chance of being drawn) each; `empty` says why there is none.
+
+    Source: Hájek's ratio of weighted sums (Särndal, Swensson & Wretman 1992, 5.7); Kish 1965 for the effective size.
+    """
+    n = len(counted)
     if n == 0:
         return Share(hits=0, n=0, value=None, low=None, high=None, more=None, reason=empty)
-    low, high = wilson(hits, n)
-    budget = more_labels_for_share(hits, n, BAR)
-    return Share(hits=hits, n=n, value=hits / n, low=low, high=high, more=budget.more, reason=budget.reason)
+    weights = [1 / chance for _, chance in counted]
+    total = sum(weights)
+    value = min(1.0, sum(weight for (hit, _), weight in zip(counted, weights, strict=True) if hit) / total)
+    weighted = max(weights) > min(weights) * (1 + 1e-9)
+    size = min(float(n), total**2 / sum(weight**2 for weight in weights)) if weighted else float(n)
+    low, high = wilson(value * size, size)
+    budget = more_labels_for_share(value * n, n, BAR, design_effect=n / size)
+    return Share(
+        hits=sum(hit for hit, _ in counted),
+        n=n,
+        value=value,
+        low=low,
+        high=high,
+        more=budget.more,
+        weighted=weighted,
+        reason=budget.reason,
+    )
 
 
 def disagreements(queues: LabelQueues, queue: str) -> list[Mapping[str, object]]:

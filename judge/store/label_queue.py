@@ -181,6 +181,13 @@ class LabelQueues:
         with self._engine.connect() as connection:
             return {row[0]: row[1] for row in connection.execute(wanted.order_by(ITEMS.c.position))}
 
+    def chances(self, queue: str) -> dict[str, float]:
+        """The chance in (0, 1] that each drawn trajectory had of being drawn, by id."""
+        wanted = select(ITEMS.c.trajectory_id, ITEMS.c.probability)
+        with self._engine.connect() as connection:
+            drawn = connection.execute(wanted.where(ITEMS.c.queue == queue, ITEMS.c.position.is_not(None)))
+            return {row[0]: row[1] for row in drawn}
+
     def next_for(self, queue: str, rater: str) -> str | None:
         """Id of the first trajectory without an answer of this rater; else the first skipped one; else None."""
         mine = and_(LABELS.c.queue == ITEMS.c.queue, LABELS.c.trajectory_id == ITEMS.c.trajectory_id)
@@ -273,9 +280,7 @@ class LabelQueues:
             after: Only answers after this one in the order of time. limit: Most of them; None for all.
         """
         settings = self.settings(queue)
-        wanted = select(ITEMS.c.trajectory_id, ITEMS.c.probability).where(ITEMS.c.queue == queue)
-        with self._engine.connect() as connection:
-            chances = {row[0]: row[1] for row in connection.execute(wanted)}
+        chances = self.chances(queue)
         return [
             Label(
                 trajectory_id=entry.trajectory_id,
