@@ -7,6 +7,7 @@ The docstring of such a function has a first paragraph (what, and the formula) a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from judge.metrics.calls import Calls, index
@@ -45,11 +46,19 @@ class CallMetric:
     def of(self, calls: Calls) -> MetricResult:
         """The result for a view built by `judge.metrics.calls.index`."""
         value, steps, detail, reason = self.compute(calls)
+        if not steps and detail is None:
+            return _plain(value, self.unit, reason)
         return MetricResult(value=value, unit=self.unit, steps=steps, reason=reason, detail=detail)
 
     def measure(self, trajectory: Trajectory, reference: Reference | None) -> MetricResult:
         """The result for one trajectory alone."""
         return self.of(index(trajectory, reference))
+
+
+@lru_cache(maxsize=256, typed=True)  # typed: 1 and true are equal, and are not the same value
+def _plain(value: bool | float | str | None, unit: str, reason: str | None) -> MetricResult:
+    """A result that names no step: a frozen value that many trajectories have in common."""
+    return MetricResult(value=value, unit=unit, reason=reason)
 
 
 def metric(unit: str) -> Callable[[Callable[[Calls], Measured]], CallMetric]:

@@ -78,6 +78,7 @@ class Connection:
         self._sharing = opened if isinstance(opened, SharingProvider) else None
         self._settings = settings
         self._cache = cache if getattr(opened, "cacheable", not opened.offline) else None
+        self._shared_cache = self._cache if isinstance(self._cache, SharedCache) else None
         self._sleep = sleep
         self._clock = clock
         self._draw = draw
@@ -145,11 +146,13 @@ class Connection:
         Yields whether the cache may hold the reply by now: then look once more before asking. Samples are requests of
         their own, and each is asked for. A process that dies is overtaken; where the cache fails, nobody waits.
         """
-        if not isinstance(self._cache, SharedCache):
+        if self._shared_cache is None:
             yield False
             return
         key = self.key(request)
-        async with claimed(self._cache, key, lambda: self.hit(request) is not None, sleep=self._sleep, draw=self._draw):
+        async with claimed(
+            self._shared_cache, key, lambda: self.hit(request) is not None, sleep=self._sleep, draw=self._draw
+        ):
             yield True
 
     @property
