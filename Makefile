@@ -18,7 +18,7 @@ help:
 	@echo "make test          set up, then run every test"
 	@echo "make check         lint, format check, types"
 	@echo "make fix           repair lint and format"
-	@echo "make bench         speed and memory, as ratios (BENCH_ARGS=--quick for a short run)"
+	@echo "make bench         speed and memory, as ratios (BENCH_ARGS=--quick for a short run, --full for a million results)"
 	@echo "make bench-peers   the same work by other libraries beside ours, as ratios (PEERS_ARGS=\"--count 256\" for a short run)"
 	@echo "make reference     run the reference systems and print their four tables"
 	@echo "make faults        make every fault that a batch survives happen, and print what was counted"

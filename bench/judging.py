@@ -1,6 +1,6 @@
 """Speed of judging, as ratios measured side by side in one run. See bench/README.md.
 
-    python bench/judging.py [--quick]
+    python bench/judging.py [--quick | --full]
 
 Exit status 1 when a target is missed.
 """
@@ -44,6 +44,7 @@ OTHERS = {
     "policy": "policy.py",
     "report": "report.py",
     "samples of one prompt": "samples.py",
+    "batches": "batch.py",
 }
 
 
@@ -242,11 +243,16 @@ def start_rows(rounds: int) -> list[Row]:
     return rows
 
 
-def other_rows(quick: bool) -> list[Row]:
-    """The other benchmarks in this folder: each prints its own lines and ends with 1 where it missed a target."""
+def other_rows(quick: bool, full: bool) -> list[Row]:
+    """The other benchmarks in this folder: each prints its own lines and ends with 1 where it missed a target.
+
+    Args:
+        full: Batches of a million results.
+    """
     rows = []
     for what, name in OTHERS.items():
-        command = [sys.executable, str(HERE / name), *(["--quick"] if quick else [])]
+        flags = ["--quick"] if quick else ["--full"] if full and name == "batch.py" else []
+        command = [sys.executable, str(HERE / name), *flags]
         print(f"\n-- {name}", flush=True)
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         code = subprocess.run(command, cwd=ROOT, env=environment).returncode
@@ -267,7 +273,9 @@ def table(rows: Sequence[Row]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer judgments and one round")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="fewer judgments and one round")
+    size.add_argument("--full", action="store_true", help="batches of a million results")
     parser.add_argument("--child", choices=["bare", "package", "warm"], help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--count", type=int, help=argparse.SUPPRESS)
@@ -282,7 +290,7 @@ def main() -> int:
         return 0
     rows = start_rows(rounds=2 if given.quick else 7)
     rows += judging_rows(count=512 if given.quick else 2000, rounds=1 if given.quick else 3)
-    rows += other_rows(given.quick)
+    rows += other_rows(given.quick, given.full)
     print("\n" + table(rows))
     missed = [row.what.strip() for row in rows if row.met is False]
     print(f"\n{len(missed)} of {sum(row.met is not None for row in rows)} targets missed", *missed, sep="\n  ")

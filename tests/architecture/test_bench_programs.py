@@ -53,7 +53,7 @@ def test_a_missed_target_is_said_and_decides(
     row = judging.Row("wall over ideal", "1.10", "at most 1.25", met)
     monkeypatch.setattr(judging, "start_rows", lambda rounds: [row])
     monkeypatch.setattr(judging, "judging_rows", lambda count, rounds: [judging.Row("tokens", "965", "", None)])
-    monkeypatch.setattr(judging, "other_rows", lambda quick: [])
+    monkeypatch.setattr(judging, "other_rows", lambda quick, full: [])
     monkeypatch.setattr(sys, "argv", ["judging.py", "--quick"])
     assert judging.main() == code
     printed = capsys.readouterr().out
