@@ -23,6 +23,7 @@ _HOME = {
     "score_many": "judge.engine.facade",
     "ascore_many": "judge.engine.facade",
     "calibrate": "judge.engine.calibrating",
+    "compare": "judge.engine.comparing",
     "load_rubric": "judge.prompt.library",
     "Trajectory": "judge.types",
     "Rubric": "judge.types",
@@ -37,6 +38,7 @@ __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
     from judge.engine.calibrating import calibrate
+    from judge.engine.comparing import compare
     from judge.engine.facade import ascore, ascore_many, check, load, measure, score, score_many
     from judge.errors import JudgeError
     from judge.prompt.library import load_rubric

@@ -6,10 +6,11 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from judge.calibration.comparison import compare
+from judge.calibration.comparison import compare as compare_runs
 from judge.calibration.dataset import Dataset, join, sources
 from judge.calibration.fields import FieldMap
 from judge.calibration.jury_errors import JuryErrors
@@ -21,7 +22,7 @@ from judge.calibration.switch import switch
 from judge.config import Settings
 from judge.engine.calibrating import judge_set, judge_spec, only_criterion, set_criterion, set_labels
 from judge.engine.certifying import SEED, beside_labels, voter
-from judge.engine.facade import rubric_of
+from judge.engine.facade import rubric_of, settings_of
 from judge.engine.jury_report import Heard, live_jury_report, recorded_jury_report
 from judge.engine.probe_findings import ProbesKnown
 from judge.engine.recorded_jury import cut_both
@@ -80,6 +81,42 @@ class Compared:
             pass_mark=self.pass_mark if pass_mark is None else pass_mark,
             rng=np.random.default_rng(SEED),
         )
+
+
+def compare(
+    label_set: str | Path | CalibrationSet,
+    judges: Sequence[str],
+    *,
+    rubrics: Sequence[str | Path | Rubric] = (),
+    criterion: str | None = None,
+    repeats: int | None = None,
+    probes: Sequence[ProbeReport] = (),
+    settings: Settings | None = None,
+    **options: Any,
+) -> Compared:
+    """Runs judges, or one judge under several rubrics, on the test split of a set and compares them there.
+
+    Args:
+        label_set: A shipped set's name, a folder, or a set in memory.
+        judges: Names, of juries too ("jury/NAME").
+        options: Settings for this call, as for `judge.score`.
+
+    Returns:
+        `.comparison` is the result; `.switch(old, new, margin=0.05)` asks whether one may take another's place.
+
+    Raises:
+        LabelError, UsageError: The set is inconsistent, or a name is wrong.
+        TooFewLabels: Fewer than two judges, or nothing to compare.
+    """
+    return compare_set(
+        label_set,
+        judges,
+        settings=settings_of(settings, options),
+        rubrics=rubrics,
+        criterion=criterion,
+        repeats=repeats,
+        probes=probes,
+    )
 
 
 def compare_set(
@@ -328,7 +365,7 @@ def _compared(
     }
     rng = np.random.default_rng(SEED)
     return Compared(
-        comparison=compare(runs, label_set=label_set, work=work, probes=probes, rng=rng),
+        comparison=compare_runs(runs, label_set=label_set, work=work, probes=probes, rng=rng),
         runs=runs,
         reasons=reasons,
         scores=scores,

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import judge
 from judge.calibration.sets import load_set
 from judge.cli.main import run
 from judge.config import Settings
@@ -128,6 +129,13 @@ def test_live_judges_and_rubrics_are_compared_on_the_test_split(own_folder: Path
     assert rows["fake/always-4"].tpr.value == 1.0
     assert "None of them is shown to agree with people beyond chance." in found.comparison.decision.words
     assert found.reasons["fake/always-4"]
+
+
+def test_python_compares_and_asks_for_a_switch_as_the_command_does(own_folder: Path) -> None:
+    found = judge.compare("refunds", ["rules/process", "fake/always-4"], criterion="passed_path", cache=False)
+    assert [row.judge for row in found.comparison.judges] == ["fake/always-4", "rules/process"]
+    switched = found.switch("rules/process", "fake/always-4", margin=0.05)
+    assert (switched.decision, switched.usd_change) == ("undecided", 0.0)
 
 
 def test_two_versions_of_a_rubric_are_told_apart_by_the_verdicts_that_change(
