@@ -29,6 +29,7 @@ class JuryCase:
 
     Attributes:
         given: Criterion to judge to its score; None for a judge that was called and gave none.
+        aside: Criterion to the judges that say it does not apply: their seats are filled, without a score.
         said: Judge to its verdict, in the order of calling.
         begun: Judge to its own case, or at once its verdict.
         budget: Money for this trajectory, all members together, or None.
@@ -39,6 +40,7 @@ class JuryCase:
     started: float
     given: dict[str, dict[str, float | None]]
     budget: Budget | None = None
+    aside: dict[str, set[str]] = field(default_factory=dict)
     said: dict[str, Verdict] = field(default_factory=dict)
     begun: dict[str, Case | Verdict] = field(default_factory=dict)
 
@@ -141,8 +143,15 @@ class LiveJury:
         return case.begun[name]
 
     def _next(self, case: JuryCase) -> str | None:
-        wanted = (next_seat(self.jury, votes) for votes in case.given.values())
+        wanted = (self._wanted(votes, case.aside.get(name, set())) for name, votes in case.given.items())
         return next((name for name in wanted if name is not None), None)
+
+    def _wanted(self, votes: Mapping[str, float | None], aside: set[str]) -> str | None:
+        """The judge that one criterion waits for; no reserve is called for one that says it does not apply."""
+        if 2 * len(aside) > len(self.jury.members):
+            return None
+        failed = any(score is None and name not in aside for name, score in votes.items())
+        return next_seat(self.jury if failed else self.jury.model_copy(update={"reserves": ()}), votes)
 
     def _verdict(self, case: JuryCase) -> Verdict:
         jury, said, standing = self.jury, case.said, self.setup.standing
@@ -241,6 +250,8 @@ def _hear(case: JuryCase, name: str, verdict: Verdict) -> None:
     case.said[name] = verdict
     for result in verdict.criteria:
         case.given[result.id][name] = result.score if result.status == "ok" else None
+        if result.status == "not_applicable":
+            case.aside.setdefault(result.id, set()).add(name)
 
 
 def _result(jury: Jury, criterion: Criterion, vote: JuryVote, said: Mapping[str, Verdict]) -> CriterionResult:

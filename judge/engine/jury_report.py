@@ -36,7 +36,9 @@ class Heard:
     def cause(self, item: str, name: str) -> str | None:
         """Why it gave none."""
         vote = self.votes[item][name]
-        return None if vote.score is not None else f"failed: {vote.status}"
+        if vote.score is not None:
+            return None
+        return "not applicable" if vote.status == "not_applicable" else f"failed: {vote.status}"
 
 
 def heard(verdicts: Sequence[Verdict], criterion: str) -> Heard:

@@ -114,6 +114,18 @@ def test_a_name_is_a_file_of_the_folder_of_juries_and_an_unknown_one_names_the_n
         score(item(1), RUBRIC, judge=name, settings=settings)
 
 
+def test_a_criterion_that_does_not_apply_calls_no_reserve_and_no_further_seat(folder: Path) -> None:
+    settings = Settings(cache_dir=folder / "cache", samples=1)
+    silent = ["fake/always-not_applicable", "fake/na.yaml"]
+    Path("na.yaml").write_text(json.dumps({"default": "not_applicable"}), encoding="utf-8")
+    name = write_jury("na", members=[*silent, "fake/always-4"], seating="on_split", reserves=["fake/always-2"])
+    verdict = score(item(1), "process", judge=name, settings=settings)
+    assert (verdict.status, verdict.score, verdict.calls) == ("not_applicable", None, 2)
+    name = write_jury("one", members=[silent[0], "fake/always-4", "fake/always-5"], reserves=["fake/always-2"])
+    verdict = score(item(1), "process", judge=name, settings=settings.model_copy(update={"samples": 1}))
+    assert [vote.score for vote in verdict.criteria[0].votes] == [None, 4, 5]  # nobody sits in for an answer
+
+
 def test_a_jury_cannot_sit_on_a_jury(folder: Path) -> None:
     write_jury("inner", members=["fake/always-4", "fake/always-2"])
     name = write_jury("outer", members=["jury/inner", "fake/always-2"])
