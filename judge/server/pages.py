@@ -306,6 +306,24 @@ def disagreements_page(queue: str, service: ServiceHere, caller: Rater) -> Respo
     return page("disagreements", caller, settings=settings, rows=shown, metrics=BESIDE)
 
 
+@router.get("/disagreements/{queue}/run")
+def run_page(queue: str, item: str, service: ServiceHere, caller: Rater) -> Response:
+    """One run with what the judge, every person and the metrics say of it; for admins."""
+    allow(caller)
+    settings = service.queues.settings(queue)
+    found = service.queues.item(queue, item)
+    return page(
+        "run",
+        caller,
+        settings=settings,
+        run=found.trajectory,
+        verdict=found.verdict,
+        judge=score_of(found.verdict, settings.criterion.id),
+        entries=[entry for entry in service.queues.entries(queue) if entry.trajectory_id == item],
+        metrics=measure(found.trajectory, only=BESIDE),
+    )
+
+
 @router.get("/certificates")
 def certificates_page(service: ServiceHere, caller: Rater) -> Response:
     """Every certificate with its state today."""

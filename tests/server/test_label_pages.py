@@ -128,6 +128,11 @@ def test_two_people_label_ten_runs_by_keyboard_and_the_report_is_there(
     boss.goto(f"{browser.url}/disagreements/desk")
     assert boss.locator("tbody tr").count() == 1
     assert "run-6" in boss.locator("tbody tr").inner_text()
+    boss.locator("tbody a").click()
+    beside = boss.locator("aside").inner_text()
+    assert "4 “Scripted.”" in beside
+    assert "2 ana, [S2] decides" in beside
+    assert "num tool calls: 2" in beside
 
     boss.goto(f"{browser.url}/reports")
     boss.get_by_role("button", name="Calibrate").click()
@@ -227,7 +232,8 @@ def test_no_serious_accessibility_fault_and_no_sideways_scrolling(
         if value == 2:
             break
     page.goto(page.url)
-    for path in ("", "/label", "/disagreements/desk", "/adjudicate/desk", "/certificates", "/reports"):
+    one = f"/disagreements/desk/run?item={next(iter(RATERS['ana']))}"
+    for path in ("", "/label", "/disagreements/desk", one, "/adjudicate/desk", "/certificates", "/reports"):
         if path:
             page.goto(f"{browser.url}{path}")
         found = axe_api.Axe().run(page).response["violations"]

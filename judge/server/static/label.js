@@ -19,6 +19,12 @@
     stepField.value = stepField.value === index ? "" : index;
     mark();
   };
+  // On a phone the answer stands below the steps: a button leads there, and goes away where the answer is in view.
+  const toAnswer = document.querySelector(".to-answer");
+  if (toAnswer && "IntersectionObserver" in window) {
+    new IntersectionObserver(([entry]) => toAnswer.classList.toggle("here", entry.isIntersecting))
+      .observe(form.querySelector("fieldset"));
+  }
   const save = () => form.requestSubmit(form.querySelector("[data-save]"));
 
   document.querySelectorAll("[data-decides]").forEach((button) =>
