@@ -142,7 +142,7 @@ def spans(rows: Sequence[Span], *, title: str, label: str, limits: tuple[float, 
             axes.text(0.02, y, "unknown", transform=axes.get_yaxis_transform(), va="center", fontsize=8, color=GREY)
         if row.threshold is not None:
             axes.plot([row.threshold] * 2, [y - 0.32, y + 0.32], color=INK, linewidth=1.4)
-    axes.set_yticks(range(len(rows)), [_short(row.name) for row in rows])
+    axes.set_yticks(range(len(rows)), [_short(row.name, 48) for row in rows])
     axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=label, title=title)
     if limits:
         axes.set_xlim(*limits)
