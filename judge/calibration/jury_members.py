@@ -19,7 +19,8 @@ from judge.types.estimate import Statistic, undefined
 from judge.types.juror import Juror
 from judge.types.jury import Jury
 
-Values = Sequence[float | None]
+Open = tuple[float, ...]
+"""What a run may be given: one value for a verdict, the tied ones for a tie, none where there is no score."""
 Known = Mapping[str, Mapping[str, float | None]]
 """Judge to run to its score; None where it was asked and gave none."""
 
@@ -31,7 +32,7 @@ def jurors(
     *,
     causes: Mapping[str, Mapping[str, str]],
     settle: Callable[[float], float],
-    revote: Callable[[Jury], Values],
+    revote: Callable[[Jury], Sequence[Open]],
     rng: np.random.Generator,
 ) -> tuple[Juror, ...]:
     """One row a member and reserve, in the order of the seats.
@@ -41,19 +42,24 @@ def jurors(
         given: The votes cast on each run of `whole`, in its order.
         causes: Judge to run to why it gave no score.
         settle: A vote's value to what labels are compared with: a cut at the pass mark, or a level.
-        revote: Verdicts of another jury of the same judges on the same runs, settled.
+        revote: What another jury of the same judges says of the same runs, settled.
 
     Leaving one out asks what it adds to this jury on these runs. A judge that adds nothing beside two good ones may be
-    the one that is missed when one of them goes.
+    the one that is missed when one of them goes. Two judges tie where three did not: on both sides a tie is worth the
+    mean of the tied values, as if a coin were thrown, or every third judge would seem to be worth its ties.
     """
-    credit = _credit(whole, whole.verdicts)
+    said = [
+        open_values(value, why == "tie", votes, settle)
+        for value, why, votes in zip(whole.verdicts, whole.failures, given, strict=True)
+    ]
+    credit = _credit(whole, said)
     clusters = cluster_codes(whole.groups, len(whole.items))
     rows = []
     for name in (*jury.members, *jury.reserves):
         asked = [name in votes for votes in given]
         scores = [None if (value := votes.get(name)) is None else settle(value) for votes in given]
         silent = [item for item, there, s in zip(whole.items, asked, scores, strict=True) if there and s is None]
-        own = _credit(whole, scores)[np.asarray(asked, dtype=bool)]
+        own = _credit(whole, [() if s is None else (s,) for s in scores])[np.asarray(asked, dtype=bool)]
         rest = _without(jury, name, whole, credit, clusters, given, settle, revote, rng)
         groups = [group for group, there in zip(whole.groups, asked, strict=True) if there]
         rows.append(
@@ -74,15 +80,22 @@ def jurors(
     return tuple(rows)
 
 
+def open_values(value: float | None, tie: bool, votes: Given, settle: Callable[[float], float]) -> Open:
+    """What a vote leaves open. `value` is settled already."""
+    if value is not None:
+        return (value,)
+    return tuple(settle(vote) for vote in votes.values() if vote is not None) if tie else ()
+
+
 def votes_again(
     jury: Jury, items: Sequence[str], known: Known, *, binary: bool, settle: Callable[[float], float]
-) -> Values:
-    """Verdicts of a jury from answers that are known already, settled.
+) -> list[Open]:
+    """What a jury says by answers that are known already, settled.
 
     Raises:
         StatisticsError: It would call a judge on a run on which that one was not asked.
     """
-    out: list[float | None] = []
+    out: list[Open] = []
     missing: Counter[str] = Counter()
     for item in items:
         given: dict[str, float | None] = {}
@@ -91,8 +104,8 @@ def votes_again(
         if name is not None:
             missing[name] += 1
             continue
-        value = jury_vote(jury, given, binary=binary, weights=jury.weights or None).value
-        out.append(None if value is None else settle(value))
+        vote = jury_vote(jury, given, binary=binary, weights=jury.weights or None)
+        out.append(open_values(None if vote.value is None else settle(vote.value), vote.tie, given, settle))
     if missing:
         (name, n), *_ = missing.most_common(1)
         raise StatisticsError(f"{name} was not asked on {n} of {len(items)} runs")
@@ -108,7 +121,7 @@ def without_member(jury: Jury, name: str) -> Jury | str:
     if len(members) < 2:
         return members[0]
     return Jury(
-        name=f"{jury.name} without {name}",
+        name=jury.name,
         members=members,
         reserves=tuple(reserve for reserve in jury.reserves if reserve != name),
         rule=jury.rule,
@@ -139,7 +152,7 @@ def _without(
     clusters: np.ndarray,
     given: Sequence[Given],
     settle: Callable[[float], float],
-    revote: Callable[[Jury], Values],
+    revote: Callable[[Jury], Sequence[Open]],
     rng: np.random.Generator,
 ) -> _Rest:
     n = len(whole.items)
@@ -152,7 +165,7 @@ def _without(
             asked = sum(rest in votes for votes in given)
             if asked < n:
                 raise StatisticsError(f"{rest} was not asked on {n - asked} of {n} runs")
-            values: Values = [None if (v := votes[rest]) is None else settle(v) for votes in given]
+            values: Sequence[Open] = [() if (v := votes[rest]) is None else (settle(v),) for votes in given]
         else:
             values = revote(rest)
     except (StatisticsError, TooFewLabels) as error:
@@ -161,16 +174,19 @@ def _without(
     left = _credit(whole, values)
     return _Rest(
         without=share(left, groups=whole.groups, rng=rng),
-        unsettled=sum(value is None for value in values),
+        unsettled=sum(len(value) != 1 for value in values),
         adds=difference(credit - left, clusters, rng),
     )
 
 
-def _credit(whole: Dataset, values: Values) -> Floats:
-    """As `SharedRuns.credit`, for one judge."""
+def _credit(whole: Dataset, values: Sequence[Open]) -> Floats:
+    """As `SharedRuns.credit`, for one judge; a tie earns the mean credit of the tied values."""
     span = float(whole.scale.high - whole.scale.low)
     return np.asarray(
-        [0.0 if v is None else 1.0 - abs(v - label) / span for v, label in zip(values, whole.labels, strict=True)]
+        [
+            float(np.mean([1.0 - abs(v - label) / span for v in each])) if each else 0.0
+            for each, label in zip(values, whole.labels, strict=True)
+        ]
     )
 
 

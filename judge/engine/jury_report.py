@@ -11,7 +11,7 @@ import numpy as np
 from judge.calibration.comparison import compare
 from judge.calibration.dataset import Dataset
 from judge.calibration.jury_errors import JuryErrors, jury_errors, too_few_heard
-from judge.calibration.jury_members import Values, jurors, votes_again
+from judge.calibration.jury_members import Open, jurors, open_values, votes_again
 from judge.calibration.recorded_jury import Seated, seat
 from judge.calibration.shared_runs import shared_runs
 from judge.errors import StatisticsError
@@ -85,7 +85,7 @@ def live_jury_report(
     }
     binary = (whole.score_scale or whole.scale).type == "binary"
 
-    def again(other: Jury) -> Values:
+    def again(other: Jury) -> list[Open]:
         return votes_again(other, items, known, binary=binary, settle=settle)
 
     rows = jurors(jury, whole, given, causes=causes, settle=settle, revote=again, rng=rng)
@@ -128,8 +128,14 @@ def recorded_jury_report(
         for name in (*jury.members, *jury.reserves)
     }
 
-    def again(other: Jury) -> Values:
-        return seat(other, data, dev).data.verdicts
+    def again(other: Jury) -> list[Open]:
+        rest = seat(other, data, dev)
+        votes = dict(zip(rest.data.items, rest.given, strict=True))
+        said = {
+            item: open_values(value, why == "tie", votes[item], float)
+            for item, value, why in zip(rest.data.items, rest.data.verdicts, rest.data.failures, strict=True)
+        }
+        return [said[item] for item in whole.items]
 
     rows = jurors(
         jury,

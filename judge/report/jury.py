@@ -54,7 +54,7 @@ def _juror_line(juror: Juror) -> str:
     if juror.replaced:
         parts.append(f"a reserve took its seat on {juror.replaced}")
     parts.append(f"alone {_short(juror.alone)}")
-    ties = f", no verdict on {juror.without_unsettled}" if juror.without_unsettled else ""
+    ties = f" (no verdict on {juror.without_unsettled}, a tie worth its mean)" if juror.without_unsettled else ""
     parts.append(f"the jury without it {_short(juror.without)}{ties}")
     if juror.adds.value is not None:
         parts.append(f"so it adds {_short(juror.adds)}")

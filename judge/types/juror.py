@@ -18,9 +18,9 @@ class Juror(Record):
         replaced: Runs on which it gave no score and a reserve took its seat.
         alone: Its own credit over the runs on which it was asked, one without a score earns none; undefined where it
             was never asked.
-        without: Credit of the jury without it, over all runs; undefined where votes for that were never cast. A tie earns
-            nothing, and two judges tie where three did not: `without_unsettled` runs then have no verdict.
-        adds: Credit of the jury less that of the jury without it, paired, with an interval over tasks.
+        without: Credit of the jury without it, over all runs; undefined where votes for that were never cast. On
+            `without_unsettled` runs it gives no verdict; a tie among them is worth the mean of the tied values.
+        adds: Credit of the jury less that of the jury without it, ties of both so, paired, with an interval over tasks.
     """
 
     omit_none: ClassVar[bool] = False

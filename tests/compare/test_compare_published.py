@@ -217,6 +217,6 @@ def test_the_published_must_shows_are_printed(shared: Path, tmp_path: Path, caps
     script.pandalm_people(shared / "data" / "pandalm" / "testset-v1.json")
     said = capsys.readouterr().out
     assert "gpt-3.5-turbo: called on 999 of 999 runs; no score on 63" in said
-    assert "Kimi-K2.5-Thinking: called on 28 of 250 runs" in said
+    assert "Kimi-K2.5-Thinking: called on 41 of 250 runs" in said
     assert "annotators 1 and 2: kappa .852" in said
     assert "0 105 times, 1 422 times, 2 472 times" in said

@@ -41,16 +41,22 @@ def test_leaving_one_out_is_counted_by_hand() -> None:
     )
     rows = {juror.judge: juror for juror in found.jurors}
     # majority: run 0 is 1,0,0 → wrong; every other run has two right: 7 of 8
-    # without a: b and c tie on 1, 3 and 4 (a tie earns nothing) and are both wrong on 0: 4 of 8
-    # without c: a and b tie on 0 and 3: 6 of 8. without b: a and c tie on 0, 1 and 4: 5 of 8
-    assert [rows[name].without.value for name in "abc"] == [0.5, 0.625, 0.75]
+    # without a: b and c tie on 1, 3 and 4 (a tie is worth half) and are both wrong on 0: 4 + 1.5 of 8
+    # without c: a and b tie on 0 and 3: 6 + 1 of 8. without b: a and c tie on 0, 1 and 4: 5 + 1.5 of 8
+    assert [rows[name].without.value for name in "abc"] == [0.6875, 0.8125, 0.875]
     assert [rows[name].without_unsettled for name in "abc"] == [3, 3, 2]
-    assert [rows[name].adds.value for name in "abc"] == [0.375, 0.25, 0.125]
+    assert [rows[name].adds.value for name in "abc"] == [0.1875, 0.0625, 0.0]
     assert [rows[name].alone.value for name in "abc"] == [1.0, 0.75, 0.625]
     low, high = rows["a"].adds.low, rows["a"].adds.high
     assert low is not None
     assert high is not None
-    assert low < 0.375 < high
+    assert low < 0.1875 < high
+
+
+def test_any_name_of_a_recorded_judge_can_be_left_out() -> None:
+    said = {"a": [1.0] * 8, "GPT (medium)": [1.0] * 8, "Ω-judge": [0.0] * 8}
+    found = report(Jury(name="jury/j", members=tuple(said)), **said)
+    assert [juror.without.value for juror in found.jurors] == [0.5, 0.5, 0.5]
 
 
 def test_failed_jurors_and_their_replacements_are_counted_by_cause() -> None:
@@ -98,7 +104,7 @@ def test_answers_that_were_never_given_are_not_made_up() -> None:
     known: dict[str, dict[str, float | None]] = {"b": {"x": 1.0, "y": 1.0}, "c": {"y": 0.0}}
     with pytest.raises(StatisticsError, match="c was not asked on 1 of 2 runs"):
         votes_again(rest, ["x", "y"], known, binary=True, settle=float)
-    assert votes_again(rest, ["y"], known, binary=True, settle=float) == [None]  # a tie
+    assert votes_again(rest, ["y"], known, binary=True, settle=float) == [(1.0, 0.0)]  # a tie
     assert without_member(Jury(name="jury/j", members=("a", "b")), "a") == "b"
 
 
