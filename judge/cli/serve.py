@@ -45,6 +45,9 @@ def serve(
     role: Annotated[str, typer.Option("--role", help="Role of the new key: score, label or admin.")] = "score",
     revoke_key: Annotated[str | None, typer.Option("--revoke-key", help="Revoke a key by name and stop.")] = None,
     list_keys: Annotated[bool, typer.Option("--list-keys", help="List the keys and stop.")] = False,
+    rate: Annotated[
+        int, typer.Option("--requests-per-minute", min=0, help="Most requests of one key in a minute; 0 for no limit.")
+    ] = 3_000,
     keep: Annotated[
         list[str] | None,
         typer.Option("--keep", help="KIND=DAYS (or never): answers, jobs, batches, verdicts, labels; deleted by age."),
@@ -90,6 +93,7 @@ def serve(
         sets=tuple(Path(path) for path in own_set or ()),
         require_trust=require_trust,
         hosts=tuple(allow_host or ()),
+        requests_per_minute=rate or None,
         retention=retention,
     )
     if purge:

@@ -42,14 +42,29 @@ def known(
     """The caller.
 
     Raises:
-        Problem: 401 without a valid key, 429 after too many wrong ones.
+        Problem: 401 without a valid key, 429 after too many wrong ones or too many requests.
     """
     if given is None:
         if service.is_open:
             return LOCAL
         service.counters.add("judge_access_failures_total")
         raise _unknown("No key was given.")
-    return check_key(request, service, given.credentials)
+    return within_rate(service, check_key(request, service, given.credentials))
+
+
+def within_rate(service: Service, caller: Caller) -> Caller:
+    """The caller, when it has not made too many requests.
+
+    Raises:
+        Problem: 429 otherwise.
+    """
+    wait = service.requests.take(caller.name)
+    if wait is not None:
+        most = service.deployment.requests_per_minute
+        raise Problem(
+            429, "too_many_requests", f"The key {caller.name!r} may make {most} requests a minute.", retry_after=wait
+        )
+    return caller
 
 
 def check_key(request: Request, service: Service, key: str) -> Caller:
@@ -107,7 +122,7 @@ def session_caller(request: Request, service: Service) -> Caller | None:
     caller = caller_of_session(service.engine, token, now=datetime.now(UTC)) if token else None
     if caller is not None and caller.key_id is None and not service.is_open:
         return None  # begun with a name alone, before the first key was made
-    return caller
+    return caller if caller is None or caller.key_id is None else within_rate(service, caller)
 
 
 def check_csrf(caller: Caller, token: str) -> None:

@@ -19,6 +19,7 @@ from judge.registry import unknown
 from judge.server.counters import Counters
 from judge.server.failures import FailureLimit
 from judge.server.guard import LOOPBACK
+from judge.server.rates import RequestLimit
 from judge.store.access_keys import TICKET, Caller, Role, digest, has_keys, rater_name
 from judge.store.database import open_database, sqlite_url
 from judge.store.jobs import Jobs, KeptAnswers
@@ -43,6 +44,7 @@ class Deployment:
         max_batch: Trajectories of one batch or queue.
         session_hours: How long a page session lasts.
         closed: Ask for a key or a ticket also on loopback without any key.
+        requests_per_minute: Of one key; None for no limit. Whoever needs no key is not limited.
         retention: What is deleted by age, when the service starts and once a day.
     """
 
@@ -62,6 +64,7 @@ class Deployment:
     max_batch: int = 10_000
     session_hours: float = 12.0
     closed: bool = False
+    requests_per_minute: int | None = 3_000
     retention: Retention = field(default_factory=Retention)
 
     @property
@@ -93,6 +96,7 @@ class Service:
         self.queues = LabelQueues(self.engine)
         self.jobs = Jobs(self.engine)
         self.kept = KeptAnswers(self.engine)
+        self.requests = RequestLimit(self.deployment.requests_per_minute)
 
     @property
     def is_open(self) -> bool:

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from judge.errors import ConfigError, UsageError
 from judge.server.failures import FailureLimit
+from judge.server.rates import RequestLimit
 from judge.server.service import Deployment, open_service
 from judge.store.access_keys import add_key, revoke_key
 from judge.store.database import open_database, sqlite_url
@@ -75,6 +76,32 @@ def test_guessing_keys_is_limited_and_ends_after_a_while() -> None:
     assert limit.wait("b") is None
     now[0] = 60.0
     assert limit.wait("a") is None
+
+
+def test_a_caller_has_its_requests_of_a_minute_and_gets_them_back_one_by_one() -> None:
+    now = [0.0]
+    limit = RequestLimit(3, clock=lambda: now[0])
+    assert [limit.take("a") for _ in range(3)] == [None] * 3
+    assert limit.take("a") == pytest.approx(20.0)  # three a minute: one in twenty seconds
+    assert limit.take("b") is None
+    now[0] = 20.0
+    assert limit.take("a") is None
+    assert limit.take("a") == pytest.approx(20.0)
+    now[0] = 500.0
+    assert [limit.take("a") for _ in range(4)] == [None] * 3 + [pytest.approx(20.0)]  # never more than of a minute
+    with pytest.raises(ValueError, match="at least 1"):
+        RequestLimit(0)
+
+
+def test_too_many_requests_of_one_key_wait_and_others_do_not(start: Start) -> None:
+    client = start(requests_per_minute=5)
+    busy, other = key_for(client, "busy", "score"), key_for(client, "other", "label")
+    answers = [client.get("/v1/rubrics", headers=busy) for _ in range(6)]
+    assert [answer.status_code for answer in answers] == [200] * 5 + [429]
+    assert answers[-1].json()["title"] == "too many requests"
+    assert 1 <= int(answers[-1].headers["retry-after"]) <= 12
+    assert client.get("/v1/rubrics", headers=other).status_code == 200
+    assert client.get("/healthz").status_code == 200
 
 
 def test_after_ten_wrong_keys_even_the_right_one_waits(start: Start) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +12,14 @@ import pytest
 from running_service import Start, wait_for
 from service_runs import RATERS, runs
 
+import judge
 from judge.calibration.sets import load_set
+from judge.engine.calibrating import calibrate_set
+from judge.server.service import Deployment
+from judge.store.certificates import save_revocation
 from judge.store.set_folder import write_set
+from judge.types.calibration_set import RequiredClaim
+from judge.types.certificate import Revocation
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 BOTH = ("rules/process", "fake/always-4")
@@ -103,3 +112,28 @@ def test_what_a_comparison_refuses(start: Start, own_set: Path) -> None:
     one = start(judges=("rules/process",))
     signed_in(one)
     assert "offers one judge" in one.get("/reports").text
+
+
+def test_every_certificate_is_listed_with_its_state_today(start: Start, own_set: Path, deployment: Deployment) -> None:
+    client = start()
+    folder, now = deployment.settings.certificates, datetime.now(UTC)
+
+    def certify(at: datetime) -> str:
+        settings = deployment.settings.model_copy(update={"judge": "rules/process"})
+        claims = (RequiredClaim(name="tpr", threshold=0.01),)
+        found = calibrate_set(
+            own_set, settings=settings, now=at, terms=lambda terms: replace(terms, save=folder, claims=claims)
+        )
+        assert found.certificate.decision == "certified", found.certificate.reasons
+        return found.certificate.id
+
+    old, revoked, valid = certify(now - timedelta(days=2000)), certify(now - timedelta(days=1)), certify(now)
+    refused = judge.calibrate(own_set, judge="rules/process", settings=deployment.settings, save=folder).certificate
+    save_revocation(
+        Revocation(certificate=revoked, at=now.isoformat(), reasons=("The labels were wrong.",)),
+        folder,
+    )
+    signed_in(client)
+    page = client.get("/certificates").text
+    rows = dict(re.findall(r"<code>(\w+)</code>.*?class=\"state (\w+)\"", page))
+    assert rows == {old: "expired", revoked: "revoked", valid: "certified", refused.id: refused.decision}
