@@ -100,7 +100,7 @@ def test_a_dry_run_and_a_shown_prompt_send_nothing(capsys: pytest.CaptureFixture
     assert code == 0
     assert plan["trajectories"] == 3
     assert plan["host"] == "127.0.0.1:9" or "127.0.0.1" in plan["host"]
-    assert (plan["calls_low"], plan["calls_high"]) == (6, 9)
+    assert (plan["calls_low"], plan["calls_high"]) == (3, 9)  # both first samples may come by one request
     assert run([*common, "--show-prompt", "--limit", "1"]) == 0
     shown = capsys.readouterr().out
     assert "search_docs" in shown
