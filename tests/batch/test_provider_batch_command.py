@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -100,6 +104,29 @@ def test_cancel_pays_for_what_was_done_and_attach_buys_nothing(
     assert batch("--resume", "--json") == 0  # which asks for them again, on purpose
     assert json.loads(capsys.readouterr().out)["summary"]["scored"] == 4
     assert server.sizes == [4, 4]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+def test_the_first_ctrl_c_saves_and_says_how_to_come_back(api: Api, server: BatchServer, tmp_path: Path) -> None:
+    server.looks = 10**6
+    fixed = ["batch", "in.jsonl", "-r", "own.yaml", "-j", api.judge, "-o", "run", "-n", "1", "--base-url"]
+    command_line = [sys.executable, "-m", "judge.cli.main", *fixed, f"{server.url}/v1", "--engine", "provider-batch"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(command_line, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            first = process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+            _, rest = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert first == "Batch 1 is with the provider as batch_001: 4 requests.\n"
+    assert process.returncode == 130
+    assert "4 requests in 1 batch at the provider: they go on there." in rest
+    assert "`judge batch cancel run` ends them" in rest
+    server.made[0].looks = 1
+    assert command(["batch", "attach", "run"]) == 0
+    assert (server.sizes, sum(server.paid.values())) == ([4], 4)
 
 
 def test_cancel_after_a_batch_was_lost_on_its_way(
