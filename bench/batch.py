@@ -150,11 +150,17 @@ def scale_rows(small: int, large: int) -> list[Row]:
         floor = min(hashed(large, work)["seconds"] for _ in range(3))
     grown = most["peak_mib"] / least["peak_mib"]
     ratio = again["seconds"] / floor
+    told = large >= 100_000  # below that, starting costs more than what grows
     limit = "≤ 20 s" if large >= 1_000_000 else ""
     return [
         Row(f"peak memory, {large:,} results ÷ {small:,}", f"{grown:.2f}", "≤ 1.25", grown <= 1.25),
         Row("  peak memory of the larger", f"{most['peak_mib']:.0f} MiB", "", None),
-        Row(f"resume of a finished run of {large:,} ÷ hashing its input", f"{ratio:.1f}", "≤ 10", ratio <= 10),
+        Row(
+            f"resume of a finished run of {large:,} ÷ hashing its input",
+            f"{ratio:.1f}",
+            "≤ 10" if told else "",
+            ratio <= 10 if told else None,
+        ),
         Row("  seconds of it", f"{again['seconds']:.2f} s", limit, again["seconds"] <= 20 if limit else None),
     ]
 
@@ -176,7 +182,8 @@ def main() -> int:
         print(json.dumps(scripted(given.count, given.work, resume=given.child == "resume")))
         return 0
     rows = judging_rows(512 if given.quick else 5000, 1 if given.quick else 3)
-    rows += scale_rows(2_000 if given.quick else 10_000, 10_000 if given.quick else 1_000_000 if given.full else 100_000)
+    large = 10_000 if given.quick else 1_000_000 if given.full else 100_000
+    rows += scale_rows(2_000 if given.quick else 10_000, large)
     print(table(rows))
     missed = [row.what.strip() for row in rows if row.met is False]
     print(f"\n{len(missed)} of {sum(row.met is not None for row in rows)} targets missed", *missed, sep="\n  ")
