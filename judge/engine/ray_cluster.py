@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
@@ -13,6 +14,7 @@ from judge.errors import ConfigError, MissingExtra
 
 STORE_BYTES = 128 * 2**20
 """Memory of a local cluster's object store: blocks under way are far smaller."""
+KNOCK_S = 10.0
 
 
 @asynccontextmanager
@@ -38,11 +40,11 @@ async def joined(address: str | None = None) -> AsyncIterator[Any]:
 
 
 def check_address(address: str | None) -> None:
-    """Whether Ray is there, and the address one that can be joined; nothing is imported or contacted.
+    """Finds out whether Ray is there and somebody listens at the address; Ray is not imported.
 
     Raises:
         MissingExtra: Ray is not installed.
-        ConfigError: The address is that of a client server.
+        ConfigError: The address is that of a client server, or nobody answers there.
     """
     if find_spec("ray") is None:
         raise _missing("it is not installed")
@@ -51,6 +53,8 @@ def check_address(address: str | None) -> None:
             f"{address!r} is the address of a Ray client server, through which verdicts cannot stream.",
             hint="Run the command on a machine of the cluster with --address auto, or submit it with `ray job submit`.",
         )
+    if address is not None:
+        _knock(address)
 
 
 def _ray() -> Any:
@@ -86,7 +90,22 @@ def connect(ray: Any, address: str | None, *, cpus: int | None = None) -> None:
     try:
         ray.init(address=address, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise ConfigError(
-            f"No Ray cluster could be joined at {address!r}: {str(error).strip().splitlines()[0]}",
-            hint="Start one with `ray start --head`, give its address, or leave --address out for a local one.",
-        ) from None
+        raise _nobody(address, str(error).strip().splitlines()[0]) from None
+
+
+def _knock(address: str) -> None:
+    """Raises at once where nobody listens: Ray itself would go on trying."""
+    host, colon, port = address.rpartition(":")
+    if not colon:
+        return  # "auto", or a name that Ray knows
+    try:
+        socket.create_connection((host, int(port)), timeout=KNOCK_S).close()
+    except (OSError, ValueError) as error:
+        raise _nobody(address, str(error)) from None
+
+
+def _nobody(address: str, why: str) -> ConfigError:
+    return ConfigError(
+        f"No Ray cluster could be joined at {address!r}: {why}",
+        hint="Start one with `ray start --head`, give its HOST:PORT, or leave --address out for a local one.",
+    )

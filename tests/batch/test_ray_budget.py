@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import socket
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
@@ -160,6 +161,11 @@ def test_addresses_that_nothing_can_come_of() -> None:
     pytest.importorskip("ray")
     with pytest.raises(ConfigError, match="--address auto"):
         batch_engine("ray", address="ray://head:10001")
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    for address in (f"127.0.0.1:{port}", "head:port"):
+        with pytest.raises(ConfigError, match=f"No Ray cluster could be joined at '{address}'"):
+            batch_engine("ray", address=address)
 
 
 def test_what_telemetry_holds_is_sent_before_a_worker_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
