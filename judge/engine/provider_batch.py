@@ -140,7 +140,7 @@ class _Session:
         self._done(verdict)
         if verdict.status == "error":
             self._failed.add(verdict.trajectory_id)
-        self._ledger.used_up(self._connection.asked.pop(verdict.trajectory_id, ()))
+        self._ledger.used_up(self._connection.settled(verdict.trajectory_id))
 
     def _show(self, progress: Progress) -> None:
         """What all passes came to, this one included."""
@@ -235,6 +235,13 @@ class BatchedConnection:
                 return kept.model_copy(update={"usage": usage})
         self.asked.setdefault(request.subject.trajectory_id, []).append(name)
         return await self.desk.ask(name, request)
+
+    def settled(self, trajectory_id: str) -> list[str]:
+        """Names of the requests that a trajectory has used; it has its verdict."""
+        names = self.asked.pop(trajectory_id, [])
+        for name in names:
+            self._owners.pop(name, None)
+        return names
 
     def _is_owner(self, name: str, request: Request) -> bool:
         return self._owners.setdefault(name, request.subject.trajectory_id) == request.subject.trajectory_id

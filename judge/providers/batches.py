@@ -25,8 +25,9 @@ LONGEST_TRANSFER_S = 1800.0
 """Time limit for one upload or download, in seconds: batches are large."""
 CLOCKS_APART_S = 86_400.0
 """Most by which a provider's clock is taken to differ from ours, in seconds, when a lost batch is looked for."""
-NOT_TAKEN = frozenset({429, 503, 529})
-"""Statuses after which a submission was certainly not taken, so that it may be sent again at once."""
+NOT_TAKEN = frozenset({429, 529})
+"""Statuses after which a submission was certainly not taken, so that it may be sent again at once. Any other failure
+may come from something in between, after the provider took it."""
 
 
 @dataclass(frozen=True, slots=True)
