@@ -55,12 +55,19 @@ def killed_at(run: Batches, step: int, *, written: bool, monkeypatch: pytest.Mon
 def test_a_kill_at_any_step_of_the_ledger_loses_and_repeats_nothing(
     api: Api, written: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three trajectories in two batches: the run, two intents, two uploads or none, two ids, two ends, three uses."""
+    """Three trajectories in two batches, and one of them once more, since it expired.
+
+    Lines: the run; three times an intent, an upload or none, an id and an end; three uses.
+    """
+
+    def answer(item: str, before: int) -> Any:
+        return "expired" if item == name_of(1) and before == 0 else api.text(GOOD)
+
     kills = 0
     for step in count(1):
         work = tmp_path / str(step)
         work.mkdir()
-        run = batches(api, work, items=3, batch_api={"requests": 2})
+        run = batches(api, work, items=3, answer=answer, batch_api={"requests": 2})
         with run.server as server:
             if not killed_at(run, step, written=written, monkeypatch=monkeypatch):
                 break
@@ -68,10 +75,11 @@ def test_a_kill_at_any_step_of_the_ledger_loses_and_repeats_nothing(
             outcome = run.run()
             assert (outcome.error, outcome.result.pending) == (None, 0), step
             assert dict(server.paid) == {name_of(n): 1 for n in range(3)}, step
+            assert sum(server.sizes) == 4, step
             assert sorted(recorded(run.folder)) == [name_of(n) for n in range(3)], step
             with BatchLedger(run.folder) as ledger:
                 assert not ledger.under_way()
-    assert kills == (12 if api is OPENAI else 10)
+    assert kills == (16 if api is OPENAI else 13)
 
 
 @BOTH
