@@ -14,7 +14,7 @@ from judge.registry import unknown
 from judge.server.label_set import set_of_queue
 from judge.store.label_draw import Order
 from judge.store.label_queue import LabelQueues, QueueSettings
-from judge.types.calibration_set import CalibrationSet, SetCriterion, SetSettings
+from judge.types.calibration_set import CalibrationSet, SamplingDesign, SetCriterion, SetSettings
 from judge.types.label import Label, Split
 from judge.types.record import Record
 from judge.types.rubric import Criterion, Rubric
@@ -154,7 +154,7 @@ def labelled_set(queues: LabelQueues, task: LabelTask, folder_name: str) -> Cali
             update={
                 "criteria": tuple(criteria),
                 "claims": tuple(claim for claim in task.settings.claims if claim.criterion in kept | {None}),
-                "sampling_design": _design(task.settings, made.settings),
+                "sampling_design": _design(task.settings.sampling_design, made.settings.sampling_design),
             }
         )
     settings = settings.model_copy(update={"name": _slug(folder_name), "label_kinds_allowed": ("human",)})
@@ -189,9 +189,14 @@ def _as(given: list[Label], row: SetCriterion, task: LabelTask) -> list[Label]:
     ]
 
 
-def _design(own: SetSettings, drawn: SetSettings) -> str:
-    """How the runs came to be labelled: as the set says, unless the draw from it depends on verdicts."""
-    return drawn.sampling_design if drawn.sampling_design == "by_verdict" else own.sampling_design
+def _design(own: SamplingDesign, drawn: SamplingDesign) -> SamplingDesign:
+    """How the runs came to be labelled, of how they came into the set and how they were drawn from it.
+
+    A draw changes nothing about runs that stand for no population; two unequal draws one after the other are neither.
+    """
+    if drawn == "random" or own in ("constructed", "unknown"):
+        return own
+    return drawn if own == "random" else "unknown"
 
 
 def _row(settings: SetSettings, name: str | None) -> SetCriterion:

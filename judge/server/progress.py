@@ -137,7 +137,9 @@ def share(counted: Sequence[tuple[bool, float]], empty: str) -> Share:
         high=high,
         more=budget.more,
         weighted=weighted,
-        reason=budget.reason,
+        reason=budget.reason
+        if value > BAR
+        else f"it is not above {100 * BAR:.0f} % so far, and more of the same would not be",
     )
 
 

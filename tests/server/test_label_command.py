@@ -136,6 +136,31 @@ def test_a_judge_is_calibrated_on_the_written_set_and_splits_stay(tmp_path: Path
     assert found.certificate.scope.label_kinds == ("human",)
 
 
+@pytest.mark.parametrize(
+    ("own", "order", "design"),
+    [
+        ("constructed", "random", "constructed"),
+        ("constructed", "uncertainty", "constructed"),
+        ("unknown", "stratified", "unknown"),
+        ("random", "random", "random"),
+        ("random", "uncertainty", "by_verdict"),
+        ("class_balanced", "uncertainty", "unknown"),
+    ],
+)
+def test_a_draw_never_makes_a_set_stand_for_more_than_it_did(tmp_path: Path, own: str, order: str, design: str) -> None:
+    task = read_task(SHIPPED)
+    assert task.settings is not None
+    task = task.model_copy(update={"settings": task.settings.model_copy(update={"sampling_design": own})})
+    (tmp_path / "data").mkdir()
+    queues = LabelQueues(open_database(sqlite_url(tmp_path / "data" / "d.sqlite")))
+    verdict = judge.score(task.runs[0], judge="rules/process", cache=False)
+    verdicts = {} if order == "random" else {run.id: verdict for run in task.runs}
+    open_queue(queues, task, verdicts, order=order, n=20)  # type: ignore[arg-type]
+    first = next(queues.items(task.queue)).trajectory.id
+    queues.save(task.queue, Entry(trajectory_id=first, rater="ana", value=4))
+    assert labelled_set(queues, task, "mine").settings.sampling_design == design
+
+
 def test_traces_become_a_set(tmp_path: Path) -> None:
     traces = tmp_path / "My runs.jsonl"
     traces.write_text("".join(json.dumps(run) + "\n" for run in runs(4)), encoding="utf-8")

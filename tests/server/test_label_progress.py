@@ -32,6 +32,12 @@ def test_a_run_that_was_drawn_for_sure_weighs_least() -> None:
     assert ((found.low or 0) + (found.high or 0)) / 2 == pytest.approx(0.61414, abs=1e-4)
 
 
+def test_a_share_below_the_bar_is_not_helped_by_more_labels() -> None:
+    found = share([(False, 1.0)] * 5, "none")
+    assert (found.value, found.more) == (0.0, None)
+    assert found.reason == "it is not above 80 % so far, and more of the same would not be"
+
+
 def test_nothing_counted_is_no_share() -> None:
     found = share([], "no run has two raters")
     assert (found.value, found.low, found.more, found.reason) == (None, None, None, "no run has two raters")
