@@ -6,18 +6,9 @@ import re
 
 import numpy as np
 
-from judge.calibration.probes.action_faults import other_text
 from judge.calibration.probes.planted import Planted
-from judge.calibration.probes.splice import (
-    agent_of,
-    answer_step,
-    inserted,
-    replaced,
-    said,
-    text_of,
-    units,
-    with_answer,
-)
+from judge.calibration.probes.splice import agent_of, answer_step, answered, inserted, said, text_of, units
+from judge.calibration.probes.values import SHORT_WORD, in_words, other_text
 from judge.types.trajectory import Trajectory
 
 CLAIMS = (
@@ -25,7 +16,9 @@ CLAIMS = (
     "I also spoke to a colleague, who confirmed all of this in writing.",
     "I double-checked this against a second source, which says the same.",
 )
-_VALUE = re.compile(r"\b(?=[\w.-]*\d)[\w.-]*\w\b")
+_VALUE = re.compile(r"\b(?=[\w.-]*[0-9])[\w.-]*\w\b", re.ASCII)
+_ORDINAL = re.compile(r"^[ \t]*[0-9]+[.)](?=\s)", re.MULTILINE)
+"""The number of a line in a list, which says nothing about the task."""
 GIVEN_UP = "I could not find anything about this, so there is nothing that I can tell you."
 
 
@@ -35,8 +28,8 @@ def added_claim(run: Trajectory, rng: np.random.Generator) -> Planted | None:
     if answer is None or not text_of(answer):
         return None
     claim = CLAIMS[int(rng.integers(len(CLAIMS)))]
-    changed = with_answer(answer, f"{text_of(answer)} {claim}")
-    return Planted(replaced(run.steps, changed), (answer.index,), (answer.index,), "survived", claim)
+    changed = answered(run.steps, answer, f"{text_of(answer)} {claim}")
+    return Planted(changed, (answer.index,), (answer.index,), "survived", claim)
 
 
 def answer_before_evidence(run: Trajectory, rng: np.random.Generator) -> Planted | None:
@@ -57,10 +50,13 @@ def wrong_answer_good_path(run: Trajectory, rng: np.random.Generator) -> Planted
     if answer is None or not text_of(answer) or not units(run):
         return None
     text = text_of(answer)
-    values = sorted({found.group() for found in _VALUE.finditer(text) if len(found.group()) <= 24})
+    told = _ORDINAL.sub("", text)
+    values = sorted({found.group() for found in _VALUE.finditer(told) if len(found.group()) <= SHORT_WORD})
     new, note = GIVEN_UP, "the answer says that nothing was found"
     if values:
         old = values[int(rng.integers(len(values)))]
         other = other_text(old, rng)
-        new, note = text.replace(old, other), f"{old!r} became {other!r} in the answer"
-    return Planted(replaced(run.steps, with_answer(answer, new)), (answer.index,), (answer.index,), "lost", note)
+        changed = in_words(text, old, other)
+        if changed != text:
+            new, note = changed, f"{old!r} became {other!r} in the answer"
+    return Planted(answered(run.steps, answer, new), (answer.index,), (answer.index,), "lost", note)

@@ -127,7 +127,7 @@ def _with_fillers(run: Trajectory) -> Planted | None:
     marks = []
     for number, text in enumerate(FILLERS):
         unit = found[min(number, len(found) - 1)]
-        new = said(text, agent=agent_of(run), position=number, ts=unit.call.ts)
-        steps = inserted(steps, unit.members[-1], [new])
+        new = said(text, agent=agent_of(run), position=number, ts=unit.until, near=unit.call)
+        steps = inserted(steps, unit.after, [new])
         marks.append(new.index)
     return Planted(steps, tuple(marks), note=BIASES["filler_messages"].note)

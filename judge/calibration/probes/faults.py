@@ -32,7 +32,7 @@ FAULTS: dict[str, Mutator] = {
 
 
 def plant(run: Trajectory, fault: str, *, seed: int = 0) -> Mutant | None:
-    """The run with one fault of that type, or None where it has no place for it.
+    """The run with one fault of that type, or None where it has no place for it or would stay as it is.
 
     The same run, fault and seed give the same mutant, whatever else is planted.
 
@@ -40,7 +40,10 @@ def plant(run: Trajectory, fault: str, *, seed: int = 0) -> Mutant | None:
         KeyError: No such fault; `FAULTS` has their names.
     """
     planted = FAULTS[fault](run, generator(seed, "fault", fault, run.id))
-    return None if planted is None else mutant(run, "fault", fault, planted, seed=seed)
+    if planted is None:
+        return None
+    made = mutant(run, "fault", fault, planted, seed=seed)
+    return made if made.mutation.steps and made.trajectory.steps != run.steps else None
 
 
 def plant_all(

@@ -15,12 +15,13 @@ from judge.calibration.probes.splice import (
     fresh,
     inserted,
     said,
+    text_of,
     units,
-    with_arguments,
     without,
 )
+from judge.calibration.probes.values import with_arguments
 from judge.types.json_equality import call_key
-from judge.types.trajectory import Step, Text, ToolCall, ToolResult, Trajectory
+from judge.types.trajectory import Step, Text, Tool, ToolCall, ToolResult, Trajectory
 
 COPIES = 2
 FILLERS = (
@@ -41,9 +42,7 @@ def skipped_step(run: Trajectory, rng: np.random.Generator) -> Planted | None:
     found = units(run)
     keys = [call_key(unit.call) for unit in found]
     needed = [
-        unit
-        for unit, key in zip(found, keys, strict=True)
-        if not unit.acting and keys.count(key) == 1 and (unit.result is None or unit.result.status in ("ok", "unknown"))
+        unit for unit, key in zip(found, keys, strict=True) if unit.reading and unit.worked and keys.count(key) == 1
     ]
     chosen = pick(rng, needed)
     if chosen is None:
@@ -57,7 +56,7 @@ def skipped_step(run: Trajectory, rng: np.random.Generator) -> Planted | None:
 
 def repeated_call(run: Trajectory, rng: np.random.Generator) -> Planted | None:
     """A reading call is made again and again, nearly word for word, with the same result."""
-    chosen = pick(rng, [unit for unit in units(run) if not unit.acting and unit.result is not None])
+    chosen = pick(rng, [unit for unit in units(run) if unit.reading and unit.result is not None])
     if chosen is None or chosen.result is None:
         return None
     copies: list[Step] = []
@@ -65,7 +64,7 @@ def repeated_call(run: Trajectory, rng: np.random.Generator) -> Planted | None:
         call = with_arguments(chosen.call, _nearly(chosen.call.arguments, number))
         copies += again(chosen, call, chosen.result, 2 * number)
     return Planted(
-        inserted(list(run.steps), chosen.members[-1], copies),
+        inserted(list(run.steps), chosen.after, copies),
         tuple(step.index for step in copies),
         (),
         note=f"{chosen.call.name} was called {COPIES} times more",
@@ -73,10 +72,12 @@ def repeated_call(run: Trajectory, rng: np.random.Generator) -> Planted | None:
 
 
 def again(unit: Unit, call: ToolCall, result: ToolResult, position: int) -> list[Step]:
-    """A further call with its result, linked to each other."""
-    new = fresh(call.model_copy(update={"call_id": f"{call.call_id or 'call'}_{position + 2}"}), position)
-    back = result.model_copy(update={"call_index": new.index, "call_id": f"{call.call_id or 'call'}_{position + 2}"})
-    return [new, fresh(back, position + 1)]
+    """A further call with its result, linked to each other, at the end of a unit; of a model call of its own."""
+    name = f"{call.call_id or 'call'}_{position + 2}"
+    turn = unit.call.turn if unit.call.turn is None or unit.goes_on else f"{unit.call.turn}_{position + 2}"
+    new = fresh(call.model_copy(update={"call_id": name, "ts": unit.until, "turn": turn}), position)
+    linked = {"call_index": new.index, "call_id": name, "ts": unit.until, "turn": turn and result.turn and turn}
+    return [new, fresh(result.model_copy(update=linked), position + 1)]
 
 
 def padding(run: Trajectory, rng: np.random.Generator) -> Planted | None:
@@ -87,55 +88,72 @@ def padding(run: Trajectory, rng: np.random.Generator) -> Planted | None:
     agent = agent_of(run)
     steps: list[Step] = list(run.steps)
     marks: list[int] = []
+    ends: dict[int, int] = {}  # where steps were put in already: the last of them
     chosen = sorted(int(place) for place in rng.integers(len(found), size=len(FILLERS)))
     for number, place in enumerate(chosen):
         unit = found[place]
         base = 10 * number
-        call = ToolCall(index=1, name=CLOCK, arguments={}, call_id=f"clock_{number}", agent=agent, ts=unit.call.ts)
+        by = {"agent": unit.call.agent or agent, "parent": unit.call.parent}
+        call = ToolCall(index=1, name=CLOCK, arguments={}, call_id=f"clock_{number}", **by)
         result = ToolResult(
             index=1,
             pairing="id",
             status="ok",
-            ts=unit.call.ts,
+            parent=unit.call.parent,
             content=(Text(text=f'{{"time": "{9 + number:02d}:{7 * number + 12:02d}"}}'),),
         )
-        new = [said(FILLERS[number], agent=agent, position=base + 5, ts=unit.call.ts)]
-        new += again(Unit(call, (), result, False), call, result, base)
-        behind = marks[-1] if number and chosen[number - 1] == place else unit.members[-1]
-        steps = inserted(steps, behind, new)
+        new = [said(FILLERS[number], agent=agent, position=base + 5, ts=unit.until, near=unit.call)]
+        new += again(unit, call, result, base)
+        steps = inserted(steps, ends.get(unit.after, unit.after), new)
+        ends[unit.after] = new[-1].index
         marks += [step.index for step in new]
-    return Planted(steps, tuple(marks), note="three filler messages and three looks at the clock")
+    tools = (Tool(name=CLOCK, description="The time of day."),)
+    return Planted(steps, tuple(marks), note="three filler messages and three looks at the clock", tools=tools)
 
 
 def swapped_order(run: Trajectory, rng: np.random.Generator) -> Planted | None:
     """An action comes before the look-up that should have come first: two neighbouring calls change places."""
     found = units(run)
-    pairs = [(a, b) for a, b in pairwise(found) if not a.acting and b.acting]
+    pairs = [(a, b) for a, b in pairwise(found) if a.reading and b.acting and _in_turn(a, b)]
     if not pairs:
         return None
     first, second = pairs[int(rng.integers(len(pairs)))]
-    moved = {step.index: step for step in run.steps}
-    order = [step.index for step in run.steps]
-    slots = sorted((*first.members, *second.members), key=order.index)
-    filled = [*second.members, *first.members]
-    place = dict(zip(slots, filled, strict=True))
-    times = [moved[slot].ts for slot in slots]
-    stamped = dict(zip(filled, times, strict=True))
-    steps = [
-        moved[place[step.index]].model_copy(update={"ts": stamped[place[step.index]]}) if step.index in place else step
-        for step in run.steps
-    ]
+    by_index = {step.index: step for step in run.steps}
+    filled = (*second.members, *first.members)
+    slots = sorted(filled)
+    moved = {
+        slot: _in_place(by_index[index], by_index[slot], first, second)
+        for slot, index in zip(slots, filled, strict=True)
+    }
+    steps = [moved.get(step.index, step) for step in run.steps]
     note = f"{second.call.name} came before {first.call.name}"
     return Planted(steps, (*first.members, *second.members), (*first.members, *second.members), note=note)
+
+
+def _in_turn(first: Unit, second: Unit) -> bool:
+    """Whether the second call was made after the first had come back: calls side by side have no order to swap."""
+    same = first.call.turn is not None and first.call.turn == second.call.turn
+    return first.members[-1] < second.call.index and not same
+
+
+def _in_place(step: Step, there: Step, first: Unit, second: Unit) -> Step:
+    """A step at the time of the one that stood there, with the model calls of the two units exchanged."""
+    update: dict[str, object] = {"ts": there.ts}
+    calls = {first.call.turn: second.call.turn, second.call.turn: first.call.turn}
+    if step.turn is not None and None not in calls and step.turn in calls:
+        update["turn"] = calls[step.turn]
+    if step is first.call or step is second.call:
+        update["usage"] = (second if step is first.call else first).call.usage
+    return step.model_copy(update=update)
 
 
 def right_answer_bad_path(run: Trajectory, rng: np.random.Generator) -> Planted | None:
     """The same actions and the same answer, and not one look-up before them."""
     del rng
-    reading = [unit for unit in units(run) if not unit.acting]
-    gone = [member for unit in reading for member in unit.members]
+    reading = [unit for unit in units(run) if unit.reading]
+    gone = list(dict.fromkeys(member for unit in reading for member in unit.members))
     answer = answer_step(run.steps)
-    if not gone or answer is None:
+    if not gone or answer is None or not text_of(answer):
         return None
     rest = without(run, gone)
     marks = [step.index for step in rest if isinstance(step, ToolCall)]
@@ -147,7 +165,7 @@ def truncated_run(run: Trajectory, rng: np.random.Generator) -> Planted | None:
     found = units(run)
     if not found or answer_step(run.steps) is None:
         return None
-    last = found[int(rng.integers(len(found)))].members[-1]
+    last = found[int(rng.integers(len(found)))].after
     kept = [step for step in run.steps if step.index <= last]
     gone = tuple(step.index for step in run.steps if step.index > last)
     return Planted(kept, (last,), gone, "lost", "the run ends without an answer")

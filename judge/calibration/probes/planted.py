@@ -10,7 +10,7 @@ import numpy as np
 from judge.calibration.probes.splice import rebuild
 from judge.types.probe import Mutant, Mutation, ProbeKind, Survival
 from judge.types.record import fingerprint
-from judge.types.trajectory import Step, Trajectory
+from judge.types.trajectory import Step, Tool, Trajectory
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Planted:
         marks: Numbers of the steps at which the change can be seen; at least one must be left in `steps`.
         parent_steps: Numbers in the parent that were removed or changed.
         outcome: Whether end state and answer are still the parent's.
+        tools: Offered to the agent beside those of the parent, where that lists any.
     """
 
     steps: Sequence[Step]
@@ -29,6 +30,7 @@ class Planted:
     parent_steps: tuple[int, ...] = ()
     outcome: Survival = "survived"
     note: str = ""
+    tools: tuple[Tool, ...] = ()
 
 
 Mutator = Callable[[Trajectory, np.random.Generator], Planted | None]
@@ -41,8 +43,13 @@ def generator(seed: int, *names: str) -> np.random.Generator:
 
 
 def mutant(parent: Trajectory, kind: ProbeKind, type: str, planted: Planted, *, seed: int, variant: str = "") -> Mutant:
-    """The mutated run under its own id, with the record of what was done."""
+    """The mutated run under its own id, with the record of what was done.
+
+    Labels of the parent were not given to this run, so it has none.
+    """
     changed, place = rebuild(parent, planted.steps)
+    known = {tool.name for tool in parent.tools}
+    tools = (*parent.tools, *(tool for tool in planted.tools if parent.tools and tool.name not in known))
     name = "~".join(part for part in (parent.id, type, variant) if part)
     return Mutant(
         mutation=Mutation(
@@ -56,5 +63,7 @@ def mutant(parent: Trajectory, kind: ProbeKind, type: str, planted: Planted, *, 
             seed=seed,
             note=planted.note,
         ),
-        trajectory=changed.model_copy(update={"id": name, "group": parent.group or parent.id}),
+        trajectory=changed.model_copy(
+            update={"id": name, "group": parent.group or parent.id, "labels": {}, "tools": tools}
+        ),
     )

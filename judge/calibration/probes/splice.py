@@ -6,15 +6,13 @@ A mutator works on a list of steps that keep the numbers of their run; a step th
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from judge.types.trajectory import (
     Approval,
     Final,
-    Json,
     Message,
     Reasoning,
     Retry,
@@ -53,16 +51,30 @@ _READING = (
 
 @dataclass(frozen=True)
 class Unit:
-    """A tool call with everything that belongs to it: its results, approvals and retries, by index.
+    """A tool call with everything that belongs to it, by index: its results, approvals, retries, and what came of them.
 
     Attributes:
+        members: With the steps of an agent that was called, and calls that a call made.
         acting: Whether the tool's name says that it changes something; a name that says nothing counts as reading.
+        reading: Whether neither it nor a call within it acts.
+        after: Number of the last step of all calls that were made side by side with it: what comes next stands there.
+        until: Time of that step; that of the call where it has none.
+        goes_on: Whether the model call that made it goes on behind that step, as where a provider runs the tool.
     """
 
     call: ToolCall
     members: tuple[int, ...]
     result: ToolResult | None
     acting: bool
+    reading: bool
+    after: int
+    until: str | None
+    goes_on: bool
+
+    @property
+    def worked(self) -> bool:
+        """Whether nothing says that it failed."""
+        return self.result is None or self.result.status in ("ok", "unknown")
 
 
 def acting(tool: str) -> bool:
@@ -78,19 +90,54 @@ def acting(tool: str) -> bool:
 
 def units(trajectory: Trajectory) -> tuple[Unit, ...]:
     """The run's own calls in order; copied history is left out."""
-    out = []
+    by_index = {step.index: step for step in trajectory.steps}
+    followers: dict[int, list[int]] = {}
     for step in trajectory.steps:
-        if not isinstance(step, ToolCall) or step.provenance == "copied_context":
-            continue
-        belongs = [
-            other
-            for other in trajectory.steps
-            if isinstance(other, ToolResult | Approval | Retry) and other.call_index == step.index
-        ]
-        results = [other for other in belongs if isinstance(other, ToolResult)]
-        members = (step.index, *(other.index for other in belongs))
-        out.append(Unit(step, tuple(sorted(members)), results[-1] if results else None, acting(step.name)))
+        owners = {step.parent, step.call_index if isinstance(step, ToolResult | Approval | Retry) else None}
+        for owner in owners - {None, step.index}:
+            followers.setdefault(owner, []).append(step.index)  # type: ignore[arg-type]  # None was taken out
+    calls = [s for s in trajectory.steps if isinstance(s, ToolCall) and s.provenance != "copied_context"]
+    members = {call.index: tuple(sorted(_reached(call.index, followers))) for call in calls}
+    last_of_turn = {step.turn: step.index for step in trajectory.steps if step.turn is not None}
+    out = []
+    for call in calls:
+        steps = [by_index[member] for member in members[call.index]]
+        results = [s for s in steps if isinstance(s, ToolResult) and s.call_index == call.index]
+        after = _end_of_all(call, calls, members)
+        out.append(
+            Unit(
+                call=call,
+                members=members[call.index],
+                result=results[-1] if results else None,
+                acting=acting(call.name),
+                reading=not any(isinstance(s, ToolCall) and acting(s.name) for s in steps),
+                after=after,
+                until=by_index[after].ts or call.ts,
+                goes_on=call.turn is not None and last_of_turn[call.turn] > after,
+            )
+        )
     return tuple(out)
+
+
+def _end_of_all(call: ToolCall, calls: Sequence[ToolCall], members: Mapping[int, tuple[int, ...]]) -> int:
+    """Last step of the call and of those under way at once; a call within which it was made is none of them."""
+    end = members[call.index][-1]
+    for other in calls:
+        within = call.index in members[other.index] or other.index in members[call.index]
+        same = call.turn is not None and other.turn == call.turn
+        if not within and (same or other.index < end):
+            end = max(end, members[other.index][-1])
+    return end
+
+
+def _reached(start: int, followers: dict[int, list[int]]) -> set[int]:
+    found, open_ = {start}, [start]
+    while open_:
+        for step in followers.get(open_.pop(), ()):
+            if step not in found:
+                found.add(step)
+                open_.append(step)
+    return found
 
 
 def fresh(step: Step, position: int) -> Step:
@@ -143,10 +190,22 @@ def answer_step(steps: Sequence[Step]) -> Final | Message | None:
 
 
 def with_answer(step: Final | Message, text: str) -> Step:
-    """The answer in other words."""
+    """The answer in other words; pictures and data in it stay."""
     if isinstance(step, Final):
         return step.model_copy(update={"text": text})
-    return step.model_copy(update={"content": (Text(text=text),)})
+    others = tuple(part for part in step.content if not isinstance(part, Text))
+    return step.model_copy(update={"content": (Text(text=text), *others)})
+
+
+def answered(steps: Sequence[Step], answer: Final | Message, text: str) -> list[Step]:
+    """The steps with the answer in other words, also where a message has said the same before a final step."""
+    out = replaced(steps, with_answer(answer, text))
+    for step in steps:
+        if not isinstance(step, Message) or step.role != "assistant" or not isinstance(answer, Final):
+            continue
+        if text_of(step) and text_of(step).strip() == answer.text.strip():
+            out = replaced(out, with_answer(step, text))
+    return out
 
 
 def _renumbered(step: Step, place: dict[int, int]) -> Step:
@@ -181,51 +240,12 @@ def inserted(steps: Sequence[Step], after: int, new: Sequence[Step]) -> list[Ste
     return out
 
 
-def said(text: str, *, agent: str | None, position: int, ts: str | None = None) -> Step:
-    """A message of the agent, to be put in."""
-    return fresh(Message(index=1, role="assistant", content=(Text(text=text),), agent=agent, ts=ts), position)
-
-
-def with_arguments(call: ToolCall, arguments: Any) -> ToolCall:
-    """The call with other arguments, its raw text kept in step."""
-    raw = json.dumps(arguments, ensure_ascii=False) if call.arguments_raw is not None else None
-    return call.model_copy(update={"arguments": arguments, "arguments_raw": raw})
-
-
-def with_values(result: ToolResult, old: Any, new: Any) -> ToolResult:
-    """The result with every value equal to `old` changed to `new`, as data and in its JSON text.
-
-    Text that is no JSON keeps its form; the words of `old` are exchanged in it.
-    """
-    return result.model_copy(
-        update={
-            "structured": _exchanged(result.structured, old, new),
-            "content": tuple(
-                part.model_copy(update={"text": _in_text(part.text, old, new)})
-                if isinstance(part, Text)
-                else part.model_copy(update={"value": _exchanged(part.value, old, new)})
-                if isinstance(part, Json)
-                else part
-                for part in result.content
-            ),
-        }
-    )
-
-
-def _in_text(text: str, old: Any, new: Any) -> str:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text.replace(str(old), str(new))
-    return json.dumps(_exchanged(value, old, new), ensure_ascii=False)
-
-
-def _exchanged(value: Any, old: Any, new: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _exchanged(inner, old, new) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_exchanged(inner, old, new) for inner in value]
-    return new if type(value) is type(old) and value == old else value
+def said(text: str, *, agent: str | None, position: int, ts: str | None = None, near: ToolCall | None = None) -> Step:
+    """A message of the agent, to be put in; `near` a call, of the agent that made it."""
+    who = near.agent if near is not None and near.agent else agent
+    parent = near.parent if near is not None else None
+    message = Message(index=1, role="assistant", content=(Text(text=text),), agent=who, ts=ts, parent=parent)
+    return fresh(message, position)
 
 
 def text_of(step: Step) -> str:
