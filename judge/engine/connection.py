@@ -86,6 +86,11 @@ class SharedConnection(Connection, Protocol):
         """Reads and writes that the cache failed to do."""
         ...
 
+    @property
+    def shares_cache(self) -> bool:
+        """Whether `alone` can make anybody wait."""
+        ...
+
     def alone(self, request: Request) -> AbstractAsyncContextManager[bool]:
         """Lets one process at a time ask for a reply; yields whether the cache may hold it by now."""
         ...

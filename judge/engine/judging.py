@@ -84,7 +84,9 @@ class Judging:
         self._wrapping_up = (purse if isinstance(purse, Budget) else self.budget).wrapping_up
         self.stopped: BaseException | None = None
         self._sharing = connection if isinstance(connection, SharingConnection) else None
-        self._shared = connection if setup.shared and isinstance(connection, SharedConnection) else None
+        self._shared: SharedConnection | None = None
+        if setup.shared and isinstance(connection, SharedConnection) and connection.shares_cache:
+            self._shared = connection
         self._promised = 0.0
         self._under_way = 0
         self._told = False
@@ -263,6 +265,8 @@ class Judging:
             mine.set_result(None)
 
     async def _draw(self, case: Case, index: int) -> Sample:
+        if self._shared is None:
+            return await draw(self._asking(case), index)
         async with self._alone(case, [index]):
             return self._recall(case, index) or await draw(self._asking(case), index)
 

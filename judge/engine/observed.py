@@ -69,6 +69,11 @@ class ObservedConnection:
         """As the inner connection's; 0 where it has no cache."""
         return self._inner.cache_failures if isinstance(self._inner, SharedConnection) else 0
 
+    @property
+    def shares_cache(self) -> bool:
+        """As the inner connection's."""
+        return isinstance(self._inner, SharedConnection) and self._inner.shares_cache
+
     @asynccontextmanager
     async def alone(self, request: Request) -> AsyncIterator[bool]:
         """As the inner connection's."""

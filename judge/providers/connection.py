@@ -29,6 +29,9 @@ from judge.types.trajectory import Usage
 
 Sleep = Callable[[float], Awaitable[Any]]
 KEY_VERSION = 1
+MISSES = 2
+"""Requests that the cache did not hold whose keys are remembered until their replies are kept, as a multiple of the
+concurrency."""
 OVERLOADED = frozenset({429, 503, 529})
 """Statuses that say the provider has no capacity: all callers slow down, not only the one that was refused."""
 
@@ -79,6 +82,7 @@ class Connection:
         self._settings = settings
         self._cache = cache if getattr(opened, "cacheable", not opened.offline) else None
         self._shared_cache = self._cache if isinstance(self._cache, SharedCache) else None
+        self._missed: dict[int, tuple[Request, str]] = {}
         self._sleep = sleep
         self._clock = clock
         self._draw = draw
@@ -125,8 +129,12 @@ class Connection:
         """The kept reply of this sample, or None. A retry (`attempt` > 0) never reads the cache."""
         if self._cache is None or request.attempt > 0:
             return None
-        text = self._cache.get(self.key(request))
+        key = self.key(request)
+        text = self._cache.get(key)
         if text is None:
+            self._missed[id(request)] = request, key
+            while len(self._missed) > MISSES * self._concurrency:
+                del self._missed[next(iter(self._missed))]
             return None
         try:
             reply = Reply.model_validate_json(text)
@@ -137,7 +145,14 @@ class Connection:
     def keep(self, request: Request, reply: Reply) -> None:
         """Put a reply into the cache. Only for replies that parsed to a valid vote: the caller knows."""
         if self._cache is not None and not reply.cached:
-            self._cache.put(self.key(request), reply.model_dump_json(exclude_none=True))
+            missed = self._missed.pop(id(request), None)  # the request is held with it, so that the id is its own
+            key = missed[1] if missed is not None and missed[0] is request else self.key(request)
+            self._cache.put(key, reply.model_dump_json(exclude_none=True))
+
+    @property
+    def shares_cache(self) -> bool:
+        """Whether other processes may use the cache at the same moment, so that `alone` can make one wait."""
+        return self._shared_cache is not None
 
     @asynccontextmanager
     async def alone(self, request: Request) -> AsyncIterator[bool]:

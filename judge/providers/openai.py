@@ -167,7 +167,7 @@ class OpenAIChat:
             try:
                 raw = await client.post(
                     "/chat/completions",
-                    body={**fitted, **self._extra},
+                    content=_encoded({**fitted, **self._extra}),
                     cast_to=_as_it_came(),
                     options={"security": {"bearer_auth": True}},
                 )
@@ -251,6 +251,14 @@ class OpenAIChat:
     async def aclose(self) -> None:
         """Close the running loop's client."""
         await self._clients.aclose()
+
+
+def _encoded(body: dict[str, Any]) -> bytes:
+    """The body as it is sent."""
+    try:
+        return orjson.dumps(body)
+    except TypeError:  # a whole number of more than 64 bits
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8")
 
 
 def _as_it_came() -> Any:

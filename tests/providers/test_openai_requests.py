@@ -36,6 +36,13 @@ def test_only_parameters_that_were_set_are_sent(make_settings: Any, make_request
     assert (second["temperature"], second["seed"], second["logprobs"], second["top_logprobs"]) == (0.0, 7, True, 20)
 
 
+def test_a_number_of_more_than_64_bits_is_sent_whole(make_settings: Any, make_request: Any, run: Any) -> None:
+    with LoopbackServer([chat(GOOD)]) as server:
+        run(ask(judge_at(server, make_settings), make_request("é \u2028", seed=2**70)))
+        assert server.requests[0].body["seed"] == 2**70
+        assert "é \u2028" in server.requests[0].body["messages"][1]["content"]
+
+
 def test_a_reply_carries_usage_model_host_and_limit(make_settings: Any, make_request: Any, run: Any) -> None:
     with LoopbackServer([chat(GOOD, tokens=(120, 30), cached=100)]) as server:
         (reply,) = run(ask(judge_at(server, make_settings), make_request(max_output_tokens=77)))

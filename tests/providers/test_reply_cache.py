@@ -253,6 +253,20 @@ def test_a_retry_never_reads_even_what_is_there(cache: TextCache, make_settings:
         assert connection.hit(make_request(attempt=1)) is None
 
 
+def test_a_reply_is_kept_under_its_own_key_however_many_others_were_missed(
+    cache: TextCache, make_settings: Any, make_request: Any
+) -> None:
+    settings = make_settings(concurrency=2)
+    connection = connect("openai/m1", settings, cache=cache)
+    requests = [make_request(f"run {number}") for number in range(20)]
+    assert [connection.hit(request) for request in requests] == [None] * 20
+    for number, request in enumerate(requests):
+        connection.keep(request, Reply(text=f"reply {number}"))
+    again = connect("openai/m1", settings, cache=cache)
+    found = [again.hit(make_request(f"run {number}")) for number in range(20)]
+    assert [reply.text if reply else None for reply in found] == [f"reply {number}" for number in range(20)]
+
+
 def test_an_entry_of_another_form_is_a_miss(cache: TextCache, make_settings: Any, make_request: Any) -> None:
     connection = connect("openai/m1", make_settings(), cache=cache)
     cache.put(connection.key(make_request()), '{"text": "x", "no_such_field": 1}')
