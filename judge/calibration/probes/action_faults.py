@@ -8,14 +8,14 @@ import numpy as np
 
 from judge.calibration.probes.path_faults import pick
 from judge.calibration.probes.planted import Planted
-from judge.calibration.probes.splice import Unit, replaced, units, without
+from judge.calibration.probes.splice import Unit, replaced, units, without, words_of
 from judge.calibration.probes.values import (
     Path,
     exchanged_at,
     in_words,
-    is_name,
     key_of,
     leaves,
+    likely,
     other_text,
     with_arguments,
     with_values,
@@ -24,8 +24,13 @@ from judge.types.probe import Survival
 from judge.types.trajectory import Approval, Step, Trajectory
 
 FACTOR = 10
-AMOUNTS = ("amount", "price", "total", "sum", "cost", "quantity", "qty", "value", "fee", "credit", "count", "number_of")
-"""Parts of names under which a number is an amount rather than, say, a page."""
+AMOUNTS = {"amount", "price", "total", "sum", "cost", "quantity", "qty", "value", "fee", "credit", "count"}
+"""Words in a name under which a number is surely an amount."""
+NO_AMOUNTS = (
+    {"id", "page", "line", "index", "offset", "port", "version", "timeout"}
+    | {"longitude", "latitude", "lon", "lng", "lat", "x", "y", "year", "month", "day", "hour"}
+)  # fmt: skip
+"""Words in a name under which a number says which thing, or where."""
 
 
 def wrong_argument(run: Trajectory, rng: np.random.Generator) -> Planted | None:
@@ -41,15 +46,16 @@ def wrong_object(run: Trajectory, rng: np.random.Generator) -> Planted | None:
 
 
 def changed_amount(run: Trajectory, rng: np.random.Generator) -> Planted | None:
-    """An action with a number takes ten times the amount; numbers under a name like "amount" come first."""
+    """An action with a number takes ten times the amount; one under a name like "amount" before any other."""
     found = [
         (unit, path, value)
         for unit in units(run)
         if unit.acting
         for path, value in leaves(unit.call.arguments)
         if isinstance(value, int | float) and not isinstance(value, bool) and value
+        if not NO_AMOUNTS & set(words_of(key_of(path)))
     ]
-    amounts = [entry for entry in found if any(word in key_of(entry[1]).lower() for word in AMOUNTS)]
+    amounts = [entry for entry in found if AMOUNTS & set(words_of(key_of(entry[1])))]
     found = amounts or found
     if not found:
         return None
@@ -103,10 +109,10 @@ def _with_text(rng: np.random.Generator, found: list[Unit]) -> tuple[Unit, Path,
         for path, value in leaves(unit.call.arguments)
         if isinstance(value, str) and value.strip() and path
     ]
-    named = [entry for entry in texts if is_name(entry[2])]
-    texts = named or texts  # an id or an address before free words such as a currency
     if not texts:
         return None
+    best = min(likely(value) for _, _, value in texts)  # an id or an address before free words such as a currency
+    texts = [entry for entry in texts if likely(entry[2]) == best]
     unit, path, value = texts[int(rng.integers(len(texts)))]
     return unit, path, value, other_text(value, rng)
 

@@ -79,13 +79,17 @@ class Unit:
 
 def acting(tool: str) -> bool:
     """Whether a tool's name begins with a verb that changes something ("issue_refund"), not one that reads."""
-    words = "".join(f" {c.lower()}" if c.isupper() else c if c.isalnum() else " " for c in tool).split()
-    for word in words:
+    for word in words_of(tool):
         if word in _READING:
             return False
         if word in _ACTING:
             return True
     return False
+
+
+def words_of(name: str) -> list[str]:
+    """The words of an identifier in lower case: "getInvoice" and "get_invoice" have the same two."""
+    return "".join(f" {c.lower()}" if c.isupper() else c if c.isalnum() else " " for c in name).split()
 
 
 def units(trajectory: Trajectory) -> tuple[Unit, ...]:

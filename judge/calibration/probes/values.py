@@ -16,7 +16,9 @@ Path = tuple[str | int, ...]
 """Keys and places that lead to a value inside arguments."""
 
 OTHER_WORDS = "annual report archive"
-SHORT_WORD = 24
+OTHER_FILE = "annual-report"
+SHORT_WORD, LONG_WORD, SHORT_TEXT = 24, 64, 120
+"""Most characters of words with digits in them, of one such word (an id), and of a text that may name one thing."""
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)(.*)", re.DOTALL)
 _TELLING = 2
 """Fewest characters by which a number is known again under another key."""
@@ -50,7 +52,7 @@ def key_of(path: Path) -> str:
 
 
 def other_text(value: str, rng: np.random.Generator) -> str:
-    """Another text of the same form: a later day, other digits, another name in an address, else other words."""
+    """Another text of the same form: a later day, other digits, another name in a path or address, or other words."""
     turn = int(rng.integers(1, 9))
     day = _DATE.fullmatch(value)
     if day is not None:
@@ -58,20 +60,45 @@ def other_text(value: str, rng: np.random.Generator) -> str:
             return f"{date.fromisoformat(day.group(1)) + timedelta(weeks=turn)}{day.group(2)}"
         except (ValueError, OverflowError):
             pass  # digits in the form of a day that is none
-    if any(_is_digit(c) for c in value) and len(value) <= SHORT_WORD:
+    if _has_digits(value):
         first = next(c for c in value if _is_digit(c))
         if first != "0" and (int(first) + turn) % 10 == 0:
             turn += 1  # a number does not begin with 0
         return "".join(str((int(c) + turn) % 10) if _is_digit(c) else c for c in value)
-    if "@" in value and " " not in value:
+    if _is_address(value):
         name, _, place = value.partition("@")
         return f"{'someone.else' if name != 'someone.else' else 'another.one'}@{place}"
+    if _is_path(value):
+        return _other_path(value)
     return OTHER_WORDS if value != OTHER_WORDS else f"{OTHER_WORDS} of last year"
 
 
-def is_name(value: str) -> bool:
-    """Whether a text looks like an id, a number, a day or an address rather than free words."""
-    return any(_is_digit(c) for c in value) or "@" in value
+def _other_path(value: str) -> str:
+    bare = value.rstrip("/")
+    folder, slash, name = bare.rpartition("/")
+    dot, ending = name.rpartition(".")[1:]
+    other = OTHER_FILE if not name.startswith(OTHER_FILE) else f"{OTHER_FILE}-2"
+    return f"{folder}{slash}{other}{dot}{ending if dot else ''}{value[len(bare) :]}"
+
+
+def likely(value: str) -> int:
+    """How well a text says which thing is meant: 0 an id, a number, a day, an address or a path; 1 short; 2 long."""
+    if _has_digits(value) or _is_address(value) or _is_path(value):
+        return 0
+    return 1 if len(value) <= SHORT_TEXT else 2
+
+
+def _has_digits(value: str) -> bool:
+    one_word = not any(c.isspace() for c in value)
+    return any(_is_digit(c) for c in value) and len(value) <= (LONG_WORD if one_word else SHORT_WORD)
+
+
+def _is_address(value: str) -> bool:
+    return "@" in value and " " not in value
+
+
+def _is_path(value: str) -> bool:
+    return "/" in value.rstrip("/") and not any(c.isspace() for c in value) and len(value) <= SHORT_TEXT
 
 
 def _is_digit(char: str) -> bool:
@@ -125,7 +152,7 @@ def _exchanged(value: Any, key: str, old: Any, new: Any, under: str = "") -> Any
         return [_exchanged(inner, key, old, new, under) for inner in value]
     if type(value) is type(old) and value == old:
         return new if under == key or _is_telling(old) else value
-    if isinstance(value, str) and isinstance(old, str) and is_name(old) and _is_telling(old):
+    if isinstance(value, str) and isinstance(old, str) and likely(old) == 0 and _is_telling(old):
         return in_words(value, old, str(new))
     return value
 
