@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -20,8 +20,8 @@ LOCAL = Caller(name="local", role="admin")
 _BEARER = HTTPBearer(auto_error=False, description="An API key: `Authorization: Bearer tj_…`.")
 
 
-def service_of(request: Request) -> Service:
-    """The service that a request has reached."""
+async def service_of(request: Request) -> Service:
+    """The service that a request has reached; not in a thread of its own, which would cost more than it does."""
     found: Service = request.app.state.service
     return found
 
@@ -95,10 +95,10 @@ def _unknown(detail: str) -> Problem:
     )
 
 
-def need(*roles: Role) -> Callable[[Caller], Caller]:
+def need(*roles: Role) -> Callable[[Caller], Awaitable[Caller]]:
     """A dependency that lets callers with one of `roles` (and admins) through."""
 
-    def check(caller: Annotated[Caller, Depends(known)]) -> Caller:
+    async def check(caller: Annotated[Caller, Depends(known)]) -> Caller:
         return allow(caller, *roles)
 
     return check

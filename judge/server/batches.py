@@ -46,7 +46,7 @@ class BatchRequest(JudgingOptions):
     reference: JsonValue = None
 
 
-def workers_of(request: Request) -> Workers:
+async def workers_of(request: Request) -> Workers:
     """The workers of the service that a request has reached."""
     found: Workers = request.app.state.workers
     return found

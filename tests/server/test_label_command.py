@@ -131,7 +131,7 @@ def test_a_judge_is_calibrated_on_the_written_set_and_splits_stay(tmp_path: Path
     passed = {x.trajectory_id: x.value for x in shipped.labels if x.criterion == "passed_path"}
     assert {x.trajectory_id: x.value for x in made.labels if x.criterion == "passed_path"} == passed
     write_set(tmp_path / "mine", made)
-    found = judge.calibrate(tmp_path / "mine", judge="rules/process")
+    found = judge.calibrate(tmp_path / "mine", judge="rules/process", cache=False)
     assert found.report.label_set == "mine"
     assert found.certificate.scope.label_kinds == ("human",)
 
