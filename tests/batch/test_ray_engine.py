@@ -29,7 +29,8 @@ from judge.engine.batch import BatchOutcome, judge_batch
 from judge.engine.control import Control
 from judge.engine.ray_cluster import connect
 from judge.engine.ray_engine import _Crew
-from judge.errors import BudgetReached, TerminalError
+from judge.errors import BudgetReached, ConfigError, TerminalError
+from judge.types.jury import Jury
 
 ROOT = Path(__file__).resolve().parents[2]
 REFUNDS = ROOT / "calibration_sets" / "refunds" / "trajectories.jsonl"
@@ -257,16 +258,61 @@ def test_an_interrupt_drains_and_a_resume_ends_it(tmp_path: Path) -> None:
     assert (requests, most) == (60, 1)
 
 
-def test_a_resume_redoes_errors_and_keeps_the_rest(tmp_path: Path) -> None:
+def test_ray_goes_on_with_a_local_run_redoing_its_errors(tmp_path: Path) -> None:
     source = write_items(tmp_path / "in.jsonl", 12)
-    options: dict[str, Any] = {"rubric": RUBRIC, "engine": "ray"}
     broken = Scripted(400, {"error": {"message": "no"}})
     with JudgeServer(lambda item, before: broken if item < name_of(4) and before == 0 else chat(GOOD)) as server:
         settings = settings_of(tmp_path, server.url)
-        on(source=source, folder=tmp_path / "run", settings=settings, **options)
-        again = on(source=source, folder=tmp_path / "run", settings=settings, resume=True, **options)
+        on("local", source, tmp_path / "run", rubric=RUBRIC, settings=settings)
+        again = on("ray", source, tmp_path / "run", rubric=RUBRIC, settings=settings, resume=True).result
+        last = on("local", source, tmp_path / "run", rubric=RUBRIC, settings=settings, resume=True).result
         requests = server.requests
-    assert (again.result.kept, again.result.judged, again.result.summary.scored, requests) == (8, 4, 12, 16)
+    assert (again.kept, again.judged, again.summary.scored, requests) == (8, 4, 12, 16)
+    assert (last.kept, last.judged, last.summary.scored) == (12, 0, 12)
+
+
+def test_a_judge_that_a_worker_cannot_open_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text("default: 4\n", encoding="utf-8")
+    crew = _Crew.__init__
+
+    def without_script(self: _Crew, *given: Any, **options: Any) -> None:
+        script.unlink()  # as on a machine that does not have it
+        crew(self, *given, **options)
+
+    monkeypatch.setattr(_Crew, "__init__", without_script)
+    settings = load_settings({"judge": f"fake/{script}", "cache_dir": tmp_path / "cache"}, environment={})
+    source = write_items(tmp_path / "in.jsonl", 4)
+    outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, engine="ray")
+    assert isinstance(outcome.error, ConfigError)
+    assert "script.yaml" in str(outcome.error)
+    assert outcome.result.pending == 4
+
+
+def test_a_cluster_that_starts_nobody_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judge.engine.ray_engine.START_S", 0.0)  # over before any process can be up
+    source = write_items(tmp_path / "in.jsonl", 4)
+    settings = load_settings({"judge": "fake/always-4", "cache_dir": tmp_path / "cache"}, environment={})
+    outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, engine="ray")
+    assert isinstance(outcome.error, ConfigError)
+    assert "has started no worker" in str(outcome.error)
+    assert "ray status" in str(outcome.error)
+
+
+def test_a_jury_sits_on_ray_as_it_does_here(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 10)
+    for name, score in (("kind", 5), ("stern", 2), ("middling", 4)):
+        (tmp_path / f"{name}.yaml").write_text(f"default: {score}\n", encoding="utf-8")
+    jury = Jury(
+        name="jury/three",
+        rule="median",
+        members=tuple(f"fake/{tmp_path / name}.yaml" for name in ("kind", "stern", "middling")),
+    )
+    settings = load_settings({"cache_dir": tmp_path / "cache", "samples": 1}, environment={})
+    for engine in ("local", "ray"):
+        on(engine, source, tmp_path / engine, rubric=RUBRIC, settings=settings, judge=jury)
+    assert verdicts(tmp_path / "ray") == verdicts(tmp_path / "local")
+    assert [verdict["status"] for verdict in verdicts(tmp_path / "ray")] == ["ok"] * 10
 
 
 def test_a_judge_that_takes_no_calls_ends_the_run(tmp_path: Path) -> None:
