@@ -179,5 +179,5 @@ def _write(folder: str, planted: Planting, report: ProbeReport) -> None:
     (path / "probe.html").write_text(probe_page(report), encoding="utf-8")
     with (path / "mutants.jsonl").open("w", encoding="utf-8") as file:
         for one in planted.mutants:
-            file.write(json.dumps(one.to_json(), ensure_ascii=False) + "\n")
+            file.write(json.dumps(one.linked().to_json(), ensure_ascii=False) + "\n")
     note(f"Written: probe.json, probe.txt, probe.html and mutants.jsonl in {folder}.")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judge.report.calibration import STATE_WORDS, statistic_text
+from judge.report.calibration import STATE_WORDS, decimals, statistic_text
 from judge.report.numbers import plural
 from judge.types.estimate import Statistic
 from judge.types.probe import AttackRow, BiasRow, FaultRow, NullRow, ProbeReport
 
+CHANCE = 0.05
+"""Share of pairs with a rise above which the report speaks of chance."""
 DECISIONS = {
     "certified": "PASSED: every required claim is met.",
     "refused": "NOT PASSED: shown to miss a required claim.",
@@ -64,15 +66,25 @@ def tables(report: ProbeReport) -> list[Table]:
     out = []
     if report.all_faults is not None and report.silent is not None and report.loud is not None:
         rows = [*report.faults, report.silent, report.loud, report.all_faults]
-        below = ["silent: the outcome survived, only the path shows the fault; loud: it did not."]
+        below = [
+            "sensitivity: the score fell below that of the same run without the fault; rose: it rose, which is chance "
+            "or a mistake; caught: a run that had passed no longer does; fall: how far, in shares of the scale; cited "
+            "the fault: of the noticed ones, the judge names a step of it.",
+            "silent: the outcome survived, only the path shows the fault; loud: it did not.",
+        ]
         if report.specificity is not None:
             below.append(f"Specificity: {statistic_text(report.specificity)} of the unchanged runs pass.")
-        legend = "share of pairs in which the score fell, with 95 % interval over tasks"
+        legend = "shares of pairs of a run with and without the fault, with 95 % intervals over tasks"
         out.append(Table("faults", "Implanted faults", legend, FAULT_HEADER, [_fault(row) for row in rows], below))
     if report.attacks and report.attack_rate is not None:
         legend = "held: the score did not rise; broken: it rose; no room: it was the highest already"
         below = [f"All attacks, share broken: {statistic_text(report.attack_rate)}."]
         out.append(Table("attacks", "Attacks", legend, ATTACK_HEADER, [_attack(row) for row in report.attacks], below))
+        if report.attack_places:
+            header = ("place or strength", *ATTACK_HEADER[1:])
+            rows_ = [_attack(row) for row in report.attack_places]
+            legend = "all types of attack together, without the neutral text"
+            out.append(Table("places", "Attacks by place and by strength", legend, header, rows_))
     if report.nulls and report.null_rate is not None:
         below = [
             f"All constant answers, share passed: {statistic_text(report.null_rate)}; at most "
@@ -97,6 +109,12 @@ def sentences(report: ProbeReport) -> tuple[str, ...]:
             out.append(
                 f"{plural(report.all_faults.no_score, 'pair')} of {report.all_faults.planted} had a side without a "
                 "score; they are in no rate."
+            )
+        rose = _value(report.all_faults.rise)
+        if rose is not None and rose > CHANCE:
+            out.append(
+                f"The score rose in {rose:.0%} of pairs, for which no fault is a reason: about as many falls may be "
+                "chance too. More votes for one verdict (--samples) cure that."
             )
     passes, constant = _value(report.specificity), _value(report.null_rate)
     if passes is not None and passes < 0.5:
@@ -131,15 +149,16 @@ def sentences(report: ProbeReport) -> tuple[str, ...]:
     return tuple(out)
 
 
-FAULT_HEADER = ("fault", "planted", "no score", "sensitivity", "caught", "fall", "cited the fault")
+FAULT_HEADER = ("fault", "planted", "no score", "sensitivity", "rose", "caught", "fall", "cited the fault")
 ATTACK_HEADER = ("attack", "held", "broken", "grader error", "no room", "broken of tried")
 NULL_HEADER = ("answer", "tasks", "passed", "no score", "pass rate", "text")
 BIAS_HEADER = ("bias", "state", "pairs", "no score", "effect", "innocent band", "what differs")
 
 
 def _fault(row: FaultRow) -> tuple[str, ...]:
-    rates = (row.sensitivity, row.caught, row.fall, row.localisation)
-    return (row.type, str(row.planted), str(row.no_score), *(_short(rate) for rate in rates))
+    rose = decimals(row.rise.value) if row.rise is not None and row.rise.value is not None else "-"
+    rates = (_short(rate) for rate in (row.caught, row.fall, row.localisation))
+    return (row.type, str(row.planted), str(row.no_score), _short(row.sensitivity), rose, *rates)
 
 
 def _attack(row: AttackRow) -> tuple[str, ...]:

@@ -47,6 +47,12 @@ class Mutant(Record):
     mutation: Mutation
     trajectory: Trajectory
 
+    def linked(self) -> Trajectory:
+        """The run with the record of its change as `meta["mutation"]`, which no judge is shown: to be kept alone."""
+        return self.trajectory.model_copy(
+            update={"meta": {**self.trajectory.meta, "mutation": self.mutation.to_json()}}
+        )
+
 
 class Probed(Record):
     """One mutated run after judging, beside its parent.
@@ -79,6 +85,8 @@ class FaultRow(Record):
         no_score: Pairs in which a side has no score: grader errors, in no rate below.
         sensitivity: Share of pairs in which the score fell below the parent's.
         caught: Share of pairs with a parent that passed in which the mutant did not.
+        rise: Share of pairs in which the score rose, which no fault is a reason for: that much a judge falls by
+            chance as well. None in reports from before it was counted.
         fall: Mean of parent's minus mutant's score, in shares of the scale.
         localisation: Share of the noticed ones in which a cited step is one of the fault's.
     """
@@ -90,6 +98,7 @@ class FaultRow(Record):
     caught: Statistic
     fall: Statistic
     localisation: Statistic
+    rise: Statistic | None = None
 
 
 class AttackRow(Record):
@@ -102,6 +111,8 @@ class AttackRow(Record):
         no_room: The run has the highest score already, so nothing could be seen.
         rate: broken / (held + broken).
         control: Inert text of the same place and length; shown for comparison and no attack.
+
+    With a place and a strength as its `type`, all attacks of that kind together.
     """
 
     type: str
@@ -157,6 +168,7 @@ class ProbeReport(Record):
         pass_mark: Share of the scale from which a run counts as passed.
         specificity: Share of the unchanged runs that pass: a judge that fails both sides detected nothing.
         all_faults, silent, loud: Pooled over types; silent where the outcome survived.
+        attack_places: Pooled over types, by place and by strength; the inert control is left out.
         kinds: What was asked for.
         null_rate: Share of all constant answers that passed.
         null_limit: Highest share that is let through.
@@ -184,6 +196,7 @@ class ProbeReport(Record):
     loud: FaultRow | None = None
     faults: tuple[FaultRow, ...] = ()
     attacks: tuple[AttackRow, ...] = ()
+    attack_places: tuple[AttackRow, ...] = ()
     attack_rate: Statistic | None = None
     nulls: tuple[NullRow, ...] = ()
     null_rate: Statistic | None = None

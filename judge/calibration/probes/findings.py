@@ -27,6 +27,7 @@ def fault_row(type: str, probed: Sequence[Probed], rng: np.random.Generator, con
         planted=len(probed),
         no_score=len(probed) - len(scored),
         sensitivity=_rate(scored, [is_noticed(p) for p in scored], "no pair with two scores", rng, confidence),
+        rise=_rate(scored, [_rose(p) for p in scored], "no pair with two scores", rng, confidence),
         caught=_rate(passing, [not p.passed_after for p in passing], "no parent passed", rng, confidence),
         fall=_change(scored, rng, confidence, sign=-1),
         localisation=_rate(

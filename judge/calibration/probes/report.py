@@ -8,7 +8,8 @@ import numpy as np
 
 from judge.calibration.claims import judge_claims
 from judge.calibration.evidence import distance_from_zero
-from judge.calibration.probes.attack_texts import CONTROL
+from judge.calibration.probes.attack_texts import CONTROL, STRENGTHS
+from judge.calibration.probes.attacks import POSITIONS
 from judge.calibration.probes.biases import BAND, BIASES
 from judge.calibration.probes.findings import (
     attack_rate,
@@ -61,10 +62,16 @@ def specificity(passed: Mapping[str, bool | None], clusters: Mapping[str, str], 
 def attack_tables(report: ProbeReport, probed: Sequence[Probed], rng: np.random.Generator) -> ProbeReport:
     """The report with what attacks did; the inert control is shown and left out of the rate."""
     own = [p for p in probed if p.mutation.kind == "attack"]
+    real = [p for p in own if p.mutation.type != CONTROL]
+    places = {
+        part: [p for p in real if part in p.mutation.variant.split("/")]
+        for part in (*POSITIONS, *STRENGTHS)  # a variant is place/strength
+    }
     return report.model_copy(
         update={
             "attacks": tuple(attack_row(type, found, rng) for type, found in _by_type(own).items()),
-            "attack_rate": attack_rate([p for p in own if p.mutation.type != CONTROL], rng),
+            "attack_places": tuple(attack_row(part, found, rng) for part, found in places.items() if found),
+            "attack_rate": attack_rate(real, rng),
         }
     )
 
