@@ -10,6 +10,7 @@ from typing import Any
 
 from judge.calibration.observations import Observation, Scales
 from judge.errors import LabelError, TooFewLabels
+from judge.types.rubric import BinaryScale
 
 Vote = Callable[[Sequence[float]], float | None]
 """Turns the valid scores of one item's repeats into its verdict, None for a tie."""
@@ -231,6 +232,12 @@ def cut_at(data: Dataset, mark: float, score_scale: Scales) -> Dataset:
         scores=data.verdicts,
         score_scale=score_scale,
     )
+
+
+def cut_both(data: Dataset, mark: float) -> Dataset:
+    """Labels and verdicts on one ordinal scale → passed and failed at one mark."""
+    cut = cut_at(data, mark, data.scale)
+    return replace(cut, scale=BinaryScale(), labels=tuple(float(label >= mark) for label in data.labels))
 
 
 def _consensus(by_rater: Mapping[str, Observation], scale: Scales) -> tuple[float | None, str]:

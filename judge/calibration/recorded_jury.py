@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
 
 import numpy as np
 
-from judge.calibration.dataset import Dataset
+from judge.calibration.dataset import Dataset, cut_both
 from judge.calibration.dawid_skene import dawid_skene
-from judge.calibration.jury_rules import jury_vote, next_seat
+from judge.calibration.jury_rules import jury_vote, needs_binary, next_seat
 from judge.calibration.resampling import Floats
 from judge.calibration.stacking import fit_stack, stacked_chance
 from judge.errors import StatisticsError, TooFewLabels
 from judge.types.jury import Jury
+
+ON_PASSES = ("minimum", "dawid_skene", "stacked")
+"""Rules that vote on passed and failed where there is a pass mark. No live jury votes by them on a scale."""
 
 
 @dataclass(frozen=True)
@@ -23,29 +26,48 @@ class Seated:
     """A jury's verdicts as those of one judge.
 
     Attributes:
+        data: On passed and failed where there is a pass mark.
         calls: Judge to the share of runs on which it was called.
         given: The votes cast on each run of `data`, in its order.
+        settle: A vote to what labels are compared with: passed or failed at the mark, or a level of the scale.
         weights: Of each judge, for rule "weighted"; else empty.
     """
 
     data: Dataset
     calls: Mapping[str, float]
     given: tuple[Mapping[str, float | None], ...]
+    settle: Callable[[float], float]
     weights: Mapping[str, float] = field(default_factory=dict)
 
 
-def seat(jury: Jury, data: Mapping[str, Dataset], dev: Mapping[str, Dataset] | None = None) -> Seated:
+def seat(
+    jury: Jury,
+    data: Mapping[str, Dataset],
+    dev: Mapping[str, Dataset] | None = None,
+    *,
+    mark: float | None = None,
+) -> Seated:
     """The jury's verdicts on the runs that all its judges were asked about.
 
+    Judges vote on their scores, as a live jury does; then the vote is cut at the mark, or taken for the level at or
+    below it. Only rules on passes (`ON_PASSES`, and a screen without a mark of its own) have their judges cut first.
+
     Args:
-        data: Judge to its data on the runs to vote on.
+        data: Judge to its data on the runs to vote on, not cut.
         dev: The same on dev runs, from which "weighted" and "stacked" learn. Never the runs that are voted on.
+        mark: Lowest label and vote that counts as passed, on a scale that is not binary.
 
     Raises:
         TooFewLabels: A rule that learns has no or too few dev labels, or no run is shared.
         StatisticsError: The rule does not fit the scale, or the members are too few for it.
     """
     names = (*jury.members, *jury.reserves)
+    taught = dev or {}
+    if mark is not None:
+        taught = {name: cut_both(each, mark) for name, each in taught.items()}
+        if jury.rule in ON_PASSES or needs_binary(jury) is not None:
+            data = {name: cut_both(data[name], mark) for name in names}
+            mark = None
     keep = set.intersection(*(set(data[name].items) for name in names))
     if not keep:
         raise TooFewLabels(f"Jury {jury.name!r}: its members share no labelled run.")
@@ -54,11 +76,11 @@ def seat(jury: Jury, data: Mapping[str, Dataset], dev: Mapping[str, Dataset] | N
     said = {name: _by_item(whole[name], first.items) for name in names}
     weights: dict[str, float] = {}
     if jury.rule in ("dawid_skene", "stacked"):
-        values, failures = _learnt(jury, first, said, dev or {})
+        values, failures = _learnt(jury, first, said, taught)
         calls = Counter({name: len(values) for name in jury.members})
         cast = [{name: said[name][i] for name in jury.members} for i in range(len(values))]
     else:
-        weights = _weights(jury, dev or {}) if jury.rule == "weighted" else {}
+        weights = _weights(jury, taught) if jury.rule == "weighted" else {}
         values, failures, calls, cast = [], [], Counter(), []
         for i in range(len(first.items)):
             given: dict[str, float | None] = {}
@@ -78,9 +100,33 @@ def seat(jury: Jury, data: Mapping[str, Dataset], dev: Mapping[str, Dataset] | N
         scores=(),
         score_scale=None,
     )
+    settle = settled(first, mark)
+    if mark is not None:
+        made = cut_both(made, mark)
+    elif made.domain is not None:
+        on_levels = tuple(None if value is None else settle(value) for value in values)
+        made = replace(made, verdicts=on_levels, repeats=(on_levels,))
     return Seated(
-        data=made, calls={name: n / len(values) for name, n in calls.items()}, given=tuple(cast), weights=weights
+        data=made,
+        calls={name: n / len(values) for name, n in calls.items()},
+        given=tuple(cast),
+        settle=settle,
+        weights=weights,
     )
+
+
+def settled(data: Dataset, mark: float | None) -> Callable[[float], float]:
+    """A vote's value as the labels know it: passed or failed at the mark, else the level at or below it."""
+    domain = data.domain
+
+    def settle(value: float) -> float:
+        if mark is not None:
+            return float(value >= mark)
+        if domain is None:
+            return value
+        return max((level for level in domain if level <= value + 1e-9), default=domain[0])
+
+    return settle
 
 
 def member_weights(data: Mapping[str, Dataset]) -> dict[str, float]:

@@ -22,7 +22,7 @@ from judge.engine.facade import open_judge, rubric_of, score_many, settings_of
 from judge.engine.jury_report import heard
 from judge.engine.jury_votes import draw_jury
 from judge.engine.loop import PRIVATE
-from judge.engine.recorded_jury import cut_both, cut_labels, seat_recorded
+from judge.engine.recorded_jury import cut_labels, seat_recorded
 from judge.errors import LabelError, UsageError
 from judge.metrics import measure
 from judge.prompt import view
@@ -137,8 +137,8 @@ def calibrate_files(
     Args:
         scale: Of both files' values.
         judge_name: Which judge of the file; may be left out when there is one.
-        jury: Judges of the file that are calibrated as one, in place of `judge_name`. On a scale with a pass mark they
-            vote on passed and failed.
+        jury: Judges of the file that are calibrated as one, in place of `judge_name`. They vote on scores, and the vote
+            is cut at the pass mark, as a live jury's is.
         pass_mark: Lowest value that counts as passed, on an ordinal scale.
 
     Raises:
@@ -204,13 +204,12 @@ def _calibrate_jury(
     left_out: Mapping[str, int],
 ) -> Calibration:
     def joined(name: str, split: str | None) -> Dataset:
-        data = join(
+        return join(
             said, labels,
             judge=name, criterion=criterion, scale=scale, vote=voter(vote, scale), judged_by=judged_by, split=split,
         )  # fmt: skip
-        return data if pass_mark is None else cut_both(data, pass_mark)
 
-    seated = seat_recorded(jury, said, labels, joined, vote=vote, rng=np.random.default_rng(SEED))
+    seated = seat_recorded(jury, said, labels, joined, vote=vote, mark=pass_mark, rng=np.random.default_rng(SEED))
     judged = Judged(
         spec=seated.spec,
         rubric=criterion,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from judge.calibration.comparison import compare as compare_runs
-from judge.calibration.dataset import Dataset, join, sources
+from judge.calibration.dataset import Dataset, cut_both, join, sources
 from judge.calibration.fields import FieldMap
 from judge.calibration.jury_errors import JuryErrors
 from judge.calibration.observations import Observation, Scales, observe, read_rows
@@ -25,7 +25,6 @@ from judge.engine.certifying import SEED, beside_labels, voter
 from judge.engine.facade import rubric_of, settings_of
 from judge.engine.jury_report import Heard, live_jury_report, recorded_jury_report
 from judge.engine.probe_findings import ProbesKnown
-from judge.engine.recorded_jury import cut_both
 from judge.errors import LabelError, TooFewLabels, UsageError
 from judge.registry import unknown
 from judge.types.calibration_set import CalibrationSet
@@ -282,7 +281,7 @@ def compare_files(
     test = "test" if "test" in splits else None
 
     def joined(name: str, split: str | None) -> Dataset:
-        data = join(
+        return join(
             said,
             labelled,
             judge=name,
@@ -293,7 +292,6 @@ def compare_files(
             split=split,
             left_out=left_out,
         )
-        return data if pass_mark is None else cut_both(data, pass_mark)
 
     everyone = list(dict.fromkeys([*chosen, *members, *(name for jury in juries for name in jury.reserves)]))
     for name in everyone:
@@ -301,21 +299,22 @@ def compare_files(
             raise unknown("judge in the files", name, known)
     data = {name: joined(name, test) for name in everyone}
     dev = {name: joined(name, "dev") for name in everyone} if test and "dev" in splits and juries else {}
-    seated = [seat(jury, data, dev) for jury in juries]
+    seated = [seat(jury, data, dev, mark=pass_mark) for jury in juries]
+    alone = data if pass_mark is None else {name: cut_both(each, pass_mark) for name, each in data.items()}
     reasons: dict[str, dict[str, str]] = {name: {} for name in everyone}
     for observation in said:
         if observation.reason and observation.source in reasons:
             reasons[observation.source].setdefault(observation.item, observation.reason)
     agents = {o.item: o.slices["agent"] for o in (*given.observations, *said) if o.slices.get("agent")}
     return _compared(
-        [*(data[name] for name in everyone), *(jury.data for jury in seated)],
+        [*(alone[name] for name in everyone), *(jury.data for jury in seated)],
         labels.name,
         reasons=reasons,
         work={**(work or {}), **{jury.data.judge: _jury_work(jury, work or {}) for jury in seated}},
         agents=agents,
         pass_mark=pass_mark,
         juries={
-            jury.name: recorded_jury_report(jury, own, data, dev, rng=np.random.default_rng(SEED))
+            jury.name: recorded_jury_report(jury, own, data, dev, mark=pass_mark, rng=np.random.default_rng(SEED))
             for jury, own in zip(juries, seated, strict=True)
         },
     )

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from judge.calibration.comparison import compare
-from judge.calibration.dataset import Dataset
+from judge.calibration.dataset import Dataset, cut_both
 from judge.calibration.jury_errors import JuryErrors, jury_errors, too_few_heard
 from judge.calibration.jury_members import Open, jurors, open_values, votes_again
-from judge.calibration.recorded_jury import Seated, seat
+from judge.calibration.recorded_jury import Seated, seat, settled
 from judge.calibration.shared_runs import shared_runs
 from judge.errors import StatisticsError
 from judge.types.jury import Jury
@@ -69,7 +69,7 @@ def live_jury_report(
     names = (*jury.members, *jury.reserves)
     items = [item for item in whole.items if item in said.votes]
     whole = whole.part([item in said.votes for item in whole.items])
-    settle = _settle(whole, mark)
+    settle = settled(whole, mark)
     given = [{name: said.score(item, name) for name in said.votes[item]} for item in items]
     causes = {
         name: {item: cause for item in items if name in said.votes[item] and (cause := said.cause(item, name))}
@@ -114,12 +114,13 @@ def recorded_jury_report(
     data: Mapping[str, Dataset],
     dev: Mapping[str, Dataset],
     *,
+    mark: float | None = None,
     rng: np.random.Generator,
 ) -> JuryErrors:
     """The report on a jury of recorded judges.
 
     Args:
-        data, dev: As for `judge.calibration.recorded_jury.seat`.
+        data, dev, mark: As for `judge.calibration.recorded_jury.seat`.
     """
     whole = seated.data
     keep = set(whole.items)
@@ -129,10 +130,10 @@ def recorded_jury_report(
     }
 
     def again(other: Jury) -> list[Open]:
-        rest = seat(other, data, dev)
+        rest = seat(other, data, dev, mark=mark)
         votes = dict(zip(rest.data.items, rest.given, strict=True))
         said = {
-            item: open_values(value, why == "tie", votes[item], float)
+            item: open_values(value, why == "tie", votes[item], seated.settle)
             for item, value, why in zip(rest.data.items, rest.data.verdicts, rest.data.failures, strict=True)
         }
         return [said[item] for item in whole.items]
@@ -142,11 +143,12 @@ def recorded_jury_report(
         whole,
         seated.given,
         causes=causes,
-        settle=float,
+        settle=seated.settle,
         revote=again,
         rng=rng,
     )
-    parts = [data[name].part([item in keep for item in data[name].items]) for name in jury.members]
+    alone = data if mark is None else {name: cut_both(each, mark) for name, each in data.items()}
+    parts = [alone[name].part([item in keep for item in alone[name].items]) for name in jury.members]
     errors = _errors(parts, len(whole.items), rng)
     return errors.model_copy(update={"jurors": rows, "weights": dict(seated.weights)})
 
@@ -164,20 +166,6 @@ def _errors(data: Sequence[Dataset], n: int, rng: np.random.Generator) -> JuryEr
             found = jury_errors(runs, members, kappas={row.judge: row.kappa.lower for row in rows})
     warned = [f"{name} gave no score on any run: its seat is empty." for name in silent]
     return found.model_copy(update={"warnings": (*warned, *found.warnings)})
-
-
-def _settle(whole: Dataset, mark: float | None) -> Callable[[float], float]:
-    """A vote's value as the labels know it: passed or failed at the mark, else the level at or below it."""
-    domain = whole.domain
-
-    def settle(value: float) -> float:
-        if mark is not None:
-            return float(value >= mark)
-        if domain is None:
-            return value
-        return max((level for level in domain if level <= value + 1e-9), default=domain[0])
-
-    return settle
 
 
 def _raw(data: Dataset | None) -> dict[str, float | None]:

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judge.calibration.dataset import Dataset, cut_at, sources
+from judge.calibration.dataset import Dataset, sources
 from judge.calibration.jury_errors import JuryErrors
 from judge.calibration.observations import Observation
 from judge.calibration.recorded_jury import Seated, seat
 from judge.engine.jury_report import recorded_jury_report
 from judge.registry import unknown
 from judge.types.jury import Jury
-from judge.types.rubric import BinaryScale
 from judge.types.verdict import JudgeSpec, VoteRule
 
 LEARNING = ("weighted", "stacked")
@@ -43,12 +42,14 @@ def seat_recorded(
     joined: Callable[[str, str | None], Dataset],
     *,
     vote: VoteRule,
+    mark: float | None = None,
     rng: np.random.Generator,
 ) -> RecordedJury:
     """Seats recorded judges.
 
     Args:
         joined: A judge's data on a split of the labels, or on all of them.
+        mark: See `judge.calibration.recorded_jury.seat`.
 
     Raises:
         UnknownName: A judge of the jury is not in the file.
@@ -63,14 +64,14 @@ def seat_recorded(
     test = "test" if "test" in splits else None
     data = {name: joined(name, test) for name in names}
     dev = {name: joined(name, "dev") for name in names} if test and "dev" in splits else {}
-    seated = seat(jury, data, dev)
+    seated = seat(jury, data, dev, mark=mark)
     learns = jury.rule in LEARNING and not jury.weights
-    parts = [seated] if learns or not dev else [seated, seat(jury, dev)]
+    parts = [seated] if learns or not dev else [seated, seat(jury, dev, mark=mark)]
     return RecordedJury(
         spec=JudgeSpec(name=jury.name, provider="recorded", model=jury.fingerprint, vote=vote, jury=jury),
         observations=tuple(each for part in parts for each in _observed(part)),
         labels=tuple(label for label in labels if not learns or label.split != "dev"),
-        report=recorded_jury_report(jury, seated, data, dev, rng=rng),
+        report=recorded_jury_report(jury, seated, data, dev, mark=mark, rng=rng),
     )
 
 
@@ -80,12 +81,6 @@ def _observed(seated: Seated) -> list[Observation]:
         Observation(item=item, criterion=data.criterion, source=data.judge, value=value, failed=why, group=group)
         for item, value, why, group in zip(data.items, data.verdicts, data.failures, data.groups, strict=True)
     ]
-
-
-def cut_both(data: Dataset, mark: float) -> Dataset:
-    """Labels and verdicts on one ordinal scale → passed and failed at one mark."""
-    cut = cut_at(data, mark, data.scale)
-    return replace(cut, scale=BinaryScale(), labels=tuple(float(label >= mark) for label in data.labels))
 
 
 def cut_labels(labels: Sequence[Observation], mark: float) -> tuple[Observation, ...]:
