@@ -16,12 +16,11 @@ import pytest
 
 
 def postgres_tools() -> Path | None:
-    """Folder of initdb and pg_ctl, or None."""
+    """Folder of initdb and pg_ctl: on the path, or where Debian and Ubuntu put the newest; None without them."""
     found = shutil.which("pg_ctl")
-    if found is None:
-        return None
-    folder = Path(found).resolve().parent
-    return folder if (folder / "initdb").is_file() else None
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parent.name.zfill(4))
+    folders = [*([Path(found).resolve().parent] if found else []), *reversed(installed)]
+    return next((folder for folder in folders if (folder / "initdb").is_file() and (folder / "pg_ctl").is_file()), None)
 
 
 @pytest.fixture(scope="session")
