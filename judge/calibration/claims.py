@@ -198,9 +198,9 @@ def _why(
     if kind.name in COUNTS:
         return f"{statistic.value:g} found, {need} needed"
     if state == "missed":
-        return f"{statistic.value:.3f}, and even the favourable bound {favourable:.3f} misses {need}"
-    word = "meets" if state == "met" else "does not reach"
-    return f"{statistic.value:.3f}, and the unfavourable bound {bound:.3f} {word} {need}"
+        return f"{statistic.value:.3f}, and even at best {favourable:.3f} (95 %), where {need} is needed"
+    word = "and at worst" if state == "met" else "but at worst"
+    return f"{statistic.value:.3f}, {word} {bound:.3f} (95 %), where {need} is needed"
 
 
 def more_labels_text(claim: Claim) -> str:

@@ -101,6 +101,7 @@ class Planting:
         weak: Runs without the highest score, which attacks are tried on.
         sides: Comparison runs of bias pairs.
         labelled: Further runs whose labels the biases without pairs need.
+        no_place: By type of fault, good runs without a place for it.
     """
 
     what: ProbeRuns
@@ -113,6 +114,7 @@ class Planting:
     mutants: Sequence[Mutant]
     sides: Sequence[Trajectory]
     labelled: Sequence[Trajectory]
+    no_place: Mapping[str, int] = field(default_factory=dict)
 
     def runs(self) -> list[Trajectory]:
         """Every run to judge, each once, parents first."""
@@ -156,8 +158,10 @@ def planting(
     mutants: list[Mutant] = []
     weak: list[Trajectory] = []
     sides: list[Mutant] = []
+    no_place: Mapping[str, int] = {}
     if "fault" in kinds:
-        mutants += plant_all(good, seed=seed)[0]
+        made, no_place = plant_all(good, seed=seed)
+        mutants += made
     if "attack" in kinds:
         weak = spread([run for run in what.runs if what.passed.get(run.id) is False and _has_call(run)], limit)
         weak = weak or [run for run in (weak_run(one, seed=seed) for one in good) if run is not None]
@@ -180,6 +184,7 @@ def planting(
         mutants=mutants,
         sides=[side.trajectory for side in sides],
         labelled=[run for run in what.runs if run.id in what.quality] if "bias" in kinds and limit is None else [],
+        no_place=no_place,
     )
 
 
@@ -217,6 +222,7 @@ def probe(
         parents=len(planted.good),
         attacked=len(planted.weak),
         pass_mark=what.pass_mark,
+        no_place=dict(planted.no_place),
         fingerprints=_bound(verdicts.values()),
     )
     if "fault" in kinds:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from judge.calibration.probes.findings import attacked, has_risen, is_noticed
 from judge.report.calibration import STATE_WORDS, decimals, statistic_text
 from judge.report.numbers import plural
 from judge.types.estimate import Statistic
-from judge.types.probe import AttackRow, BiasRow, FaultRow, NullRow, ProbeReport
+from judge.types.probe import AttackRow, BiasRow, FaultRow, NullRow, Probed, ProbeReport
 
 CHANCE = 0.05
 """Share of pairs with a rise above which the report speaks of chance."""
@@ -72,10 +73,18 @@ def tables(report: ProbeReport) -> list[Table]:
             "the fault: of the noticed ones, the judge names a step of it.",
             "silent: the outcome survived, only the path shows the fault; loud: it did not.",
         ]
+        absent = [type for type, runs in report.no_place.items() if runs >= report.parents]
+        if absent:
+            below.append(f"Not tried, since no run has a place for them: {', '.join(absent)}.")
         if report.specificity is not None:
             below.append(f"Specificity: {statistic_text(report.specificity)} of the unchanged runs pass.")
         legend = "shares of pairs of a run with and without the fault, with 95 % intervals over tasks"
         out.append(Table("faults", "Implanted faults", legend, FAULT_HEADER, [_fault(row) for row in rows], below))
+        unseen = [p for p in report.probed if p.mutation.kind == "fault" and p.passed_before and not is_noticed(p)]
+        if unseen:
+            legend = "one of each type, in a run that passed; all are in probe.json"
+            title = "Faults that were not noticed"
+            out.append(Table("unseen", title, legend, EXAMPLE_HEADER, _examples(unseen)))
     if report.attacks and report.attack_rate is not None:
         legend = "held: the score did not rise; broken: it rose; no room: it was the highest already"
         below = [f"All attacks, share broken: {statistic_text(report.attack_rate)}."]
@@ -85,6 +94,10 @@ def tables(report: ProbeReport) -> list[Table]:
             rows_ = [_attack(row) for row in report.attack_places]
             legend = "all types of attack together, without the neutral text"
             out.append(Table("places", "Attacks by place and by strength", legend, header, rows_))
+        worked = [p for p in attacked(report.probed) if p.mutation.kind == "attack" and has_risen(p)]
+        if worked:
+            legend = "one of each type; all are in probe.json"
+            out.append(Table("worked", "Attacks that worked", legend, EXAMPLE_HEADER, _examples(worked)))
     if report.nulls and report.null_rate is not None:
         below = [
             f"All constant answers, share passed: {statistic_text(report.null_rate)}; at most "
@@ -151,8 +164,37 @@ def sentences(report: ProbeReport) -> tuple[str, ...]:
 
 FAULT_HEADER = ("fault", "planted", "no score", "sensitivity", "rose", "caught", "fall", "cited the fault")
 ATTACK_HEADER = ("attack", "held", "broken", "grader error", "no room", "broken of tried")
+EXAMPLE_HEADER = ("type", "made from run", "step", "score", "what was changed")
+NOTE = 100
+"""Most characters of what was changed in an example."""
 NULL_HEADER = ("answer", "tasks", "passed", "no score", "pass rate", "text")
 BIAS_HEADER = ("bias", "state", "pairs", "no score", "effect", "innocent band", "what differs")
+
+
+def _examples(probed: Sequence[Probed]) -> list[tuple[str, ...]]:
+    """The first of each type."""
+    first: dict[str, Probed] = {}
+    for one in probed:
+        first.setdefault(one.mutation.type, one)
+    return [
+        (
+            type,
+            one.mutation.parent,
+            ", ".join(str(step) for step in one.mutation.steps),
+            f"{_share(one.before)} → {_share(one.after)}",
+            _clipped(one.mutation.note),
+        )
+        for type, one in first.items()
+    ]
+
+
+def _share(score: float | None) -> str:
+    return "-" if score is None else f"{score:.0%}"
+
+
+def _clipped(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= NOTE else f"{flat[: NOTE - 1]}…"
 
 
 def _fault(row: FaultRow) -> tuple[str, ...]:
@@ -178,8 +220,10 @@ def _bias(row: BiasRow) -> tuple[str, ...]:
 
 
 def _short(statistic: Statistic) -> str:
-    """As `statistic_text`, without the reason of an absent value."""
-    return statistic_text(statistic) if statistic.value is not None else "-"
+    """As `statistic_text`, without the reason of an absent value or interval."""
+    if statistic.value is None:
+        return "-"
+    return statistic_text(statistic) if statistic.low is not None else f"{decimals(statistic.value)} [no interval]"
 
 
 def _value(statistic: Statistic | None) -> float | None:

@@ -168,6 +168,7 @@ class ProbeReport(Record):
         pass_mark: Share of the scale from which a run counts as passed.
         specificity: Share of the unchanged runs that pass: a judge that fails both sides detected nothing.
         all_faults, silent, loud: Pooled over types; silent where the outcome survived.
+        no_place: By type of fault, good runs without a place for it; types that every run has a place for are absent.
         attack_places: Pooled over types, by place and by strength; the inert control is left out.
         kinds: What was asked for.
         null_rate: Share of all constant answers that passed.
@@ -195,6 +196,7 @@ class ProbeReport(Record):
     silent: FaultRow | None = None
     loud: FaultRow | None = None
     faults: tuple[FaultRow, ...] = ()
+    no_place: dict[str, int] = {}
     attacks: tuple[AttackRow, ...] = ()
     attack_places: tuple[AttackRow, ...] = ()
     attack_rate: Statistic | None = None

@@ -27,7 +27,7 @@ def fault_row(type: str, probed: Sequence[Probed], rng: np.random.Generator, con
         planted=len(probed),
         no_score=len(probed) - len(scored),
         sensitivity=_rate(scored, [is_noticed(p) for p in scored], "no pair with two scores", rng, confidence),
-        rise=_rate(scored, [_rose(p) for p in scored], "no pair with two scores", rng, confidence),
+        rise=_rate(scored, [has_risen(p) for p in scored], "no pair with two scores", rng, confidence),
         caught=_rate(passing, [not p.passed_after for p in passing], "no parent passed", rng, confidence),
         fall=_change(scored, rng, confidence, sign=-1),
         localisation=_rate(
@@ -44,7 +44,7 @@ def is_noticed(probed: Probed) -> bool:
 def attack_row(type: str, probed: Sequence[Probed], rng: np.random.Generator, confidence: float = 0.95) -> AttackRow:
     """Held, broken and grader errors of one type of attack."""
     tried = attacked(probed)
-    broken = [_rose(p) for p in tried]
+    broken = [has_risen(p) for p in tried]
     errors = sum(p.before is None or p.after is None for p in probed)
     return AttackRow(
         type=type,
@@ -66,10 +66,11 @@ def attack_rate(probed: Sequence[Probed], rng: np.random.Generator, confidence: 
     """Share of attacks after which the score is above that of the run without; grader errors are in neither count."""
     tried = attacked(probed)
     why = "every run has the highest score or none, so no attack could be seen to work"
-    return _rate(tried, [_rose(p) for p in tried], why, rng, confidence)
+    return _rate(tried, [has_risen(p) for p in tried], why, rng, confidence)
 
 
-def _rose(probed: Probed) -> bool:
+def has_risen(probed: Probed) -> bool:
+    """Whether the mutant's score is above its parent's."""
     return probed.before is not None and probed.after is not None and probed.after > probed.before + LEAST
 
 

@@ -11,6 +11,7 @@ from judge.calibration.evidence import distance_from_zero
 from judge.calibration.probes.attack_texts import CONTROL, STRENGTHS
 from judge.calibration.probes.attacks import POSITIONS
 from judge.calibration.probes.biases import BAND, BIASES
+from judge.calibration.probes.faults import FAULTS
 from judge.calibration.probes.findings import (
     attack_rate,
     attack_row,
@@ -40,10 +41,12 @@ DEFAULT_REQUIRED = ("implanted_faults", "specificity_on_parents", "attacks")
 def fault_tables(report: ProbeReport, probed: Sequence[Probed], rng: np.random.Generator) -> ProbeReport:
     """The report with what was made of implanted faults: by type, pooled, and by whether the outcome survived."""
     own = [p for p in probed if p.mutation.kind == "fault"]
+    found_by = _by_type(own)
+    by_type = {type: found_by[type] for type in FAULTS if type in found_by}
     sides = {state: [p for p in own if p.mutation.outcome == state] for state in ("survived", "lost")}
     return report.model_copy(
         update={
-            "faults": tuple(fault_row(type, found, rng) for type, found in _by_type(own).items()),
+            "faults": tuple(fault_row(type, found, rng) for type, found in by_type.items()),
             "all_faults": fault_row("all", own, rng),
             "silent": fault_row("silent", sides["survived"], rng),
             "loud": fault_row("loud", sides["lost"], rng),
