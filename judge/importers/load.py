@@ -121,9 +121,12 @@ class _Reading:
             if self._importer.name != "native":
                 source = trajectory.source.model_copy(update={"sha256": document.sha256})
                 trajectory = trajectory.model_copy(update={"source": source})
-            first, last = _span(trajectory.source.locator)
-            earlier = self._take(-1 if first is None else first - 1)
-            mine = self._take(last, unplaced=True)
+            earlier: list[Diagnostic] = []
+            mine: list[Diagnostic] = []
+            if self._odd:
+                first, last = _span(trajectory.source.locator)
+                earlier = self._take(-1 if first is None else first - 1)
+                mine = self._take(last, unplaced=True)
             if before is not None:
                 yield _with(before, earlier)
                 earlier = []
