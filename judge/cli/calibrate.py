@@ -78,6 +78,7 @@ def calibrate(
         float | None, typer.Option("--gate-bar", min=0.0, max=1.0, help="Forecast a gate that asks for this pass rate.")
     ] = None,
     days: Annotated[int | None, typer.Option("--days", min=1, help="How long the certificate holds.")] = None,
+    max_usd: options.MaxUsd = None,
     base_url: options.BaseUrl = None,
     no_cache: options.NoCache = False,
     cache: options.Cache = None,
@@ -94,6 +95,7 @@ def calibrate(
             "samples": samples,
             "vote": vote,
             "certificates": certificates,
+            "max_usd": max_usd,
             "base_url": base_url,
             **options.cache_flags(cache, no_cache, cache_optional),
         }

@@ -75,6 +75,7 @@ def compare(
     repeats: Annotated[int | None, typer.Option("--repeats", min=2, help="Samples a run, to see the wobble.")] = None,
     vote: Annotated[str | None, typer.Option("--vote", help="Vote rule; auto by default.")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Folder for compare.html, .json and .txt.")] = None,
+    max_usd: options.MaxUsd = None,
     base_url: options.BaseUrl = None,
     no_cache: options.NoCache = False,
     cache: options.Cache = None,
@@ -97,7 +98,12 @@ def compare(
     switched = () if rubric and len(rubric) > 1 else tuple(name for name in (old, new) if name)
     names = list(dict.fromkeys([*(judge or ()), *switched]))
     prices = _prices(price or ())
-    flags = {"samples": samples, "vote": vote, **options.cache_flags(cache, no_cache, cache_optional)}
+    flags = {
+        "samples": samples,
+        "vote": vote,
+        "max_usd": max_usd,
+        **options.cache_flags(cache, no_cache, cache_optional),
+    }
     if base_url is not None:
         remote = next((name for name in names if name.startswith(("openai/", "anthropic/", "litellm/"))), None)
         flags |= {"base_url": base_url, "judge": remote}  # it is that of this judge's provider

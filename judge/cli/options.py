@@ -34,6 +34,7 @@ Judge = Annotated[
 BaseUrl = Annotated[
     str | None, typer.Option("--base-url", help="Send every call of this judge there, and nowhere else.")
 ]
+MaxUsd = Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the reply cache.")]
 Cache = Annotated[
     str | None,

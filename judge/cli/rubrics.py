@@ -97,6 +97,7 @@ def improve(
     final: Annotated[
         bool, typer.Option("--final", help="Measure on the test split; every such look is counted.")
     ] = False,
+    max_usd: options.MaxUsd = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show where judge and people disagree on dev runs, by the clause it turns on, and whether an edit helps."""
@@ -109,7 +110,7 @@ def improve(
     found = work_on_rubric(
         set_name,
         rubric,
-        settings=load_settings({"judge": judge}),
+        settings=load_settings({"judge": judge, "max_usd": max_usd}),
         now=datetime.now(UTC),
         edit=edit,
         ask=ask,

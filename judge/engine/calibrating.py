@@ -81,6 +81,7 @@ def calibrate_set(
     repeats: int | None = None,
     terms: Callable[[Terms], Terms] = lambda terms: terms,
     progress: Callable[[int], None] | None = None,
+    spent: float = 0.0,
 ) -> Calibration:
     """Runs the judge of `settings` on a set (cached) and calibrates it on the set's test split.
 
@@ -90,6 +91,7 @@ def calibrate_set(
         repeats: Samples a run, for wobble; the verdict still takes the votes that `settings` asks for. Of a jury,
             votes of one sample a member.
         terms: Changes what the set itself demands, e.g. the profile.
+        spent: US dollars that earlier work used of the same `max_usd`.
 
     Raises:
         LabelError, UsageError: The set is inconsistent, or has no such criterion.
@@ -98,7 +100,7 @@ def calibrate_set(
     chosen = name if isinstance(name, CalibrationSet) else load_set(name)
     asked = set_criterion(chosen, criterion)
     used = rubric_of(rubric if rubric is not None else asked.rubric, settings)
-    judged = judge_set(chosen, asked, used, settings, repeats, progress)
+    judged = judge_set(chosen, asked, used, settings, repeats, progress, spent=spent)
     fixed = chosen.settings
     held = terms(
         Terms(
@@ -257,23 +259,31 @@ def judge_set(
     settings: Settings,
     repeats: int | None,
     progress: Callable[[int], None] | None,
+    *,
+    spent: float = 0.0,
 ) -> Judged:
-    """What the judge of `settings` says of every labelled run of a set, cached."""
+    """What the judge of `settings` says of every labelled run of a set, cached.
+
+    Args:
+        spent: US dollars that earlier work used of the same `max_usd`.
+    """
     labelled = {label.trajectory_id for label in chosen.labels if label.criterion == asked.id}
     runs = [run for run in chosen.trajectories if run.id in labelled]
     spec = judge_spec(used, settings)
     votes = settings.samples if spec.jury is not None else max(repeats or 0, settings.samples or 0) or None
     verdicts: list[Verdict] = []
-    for verdict in score_many(runs, used, settings=settings.model_copy(update={"samples": votes})):
+    for verdict in score_many(runs, used, settings=settings.model_copy(update={"samples": votes}), spent=spent):
         verdicts.append(verdict)
         if progress is not None:
             progress(len(verdicts))
     wanted = asked.judged_by or asked.id
     clusters = chosen.clusters()
+    cost = sum(verdict.cost_usd or 0.0 for verdict in verdicts)
     drawn = None
     if spec.jury is not None and repeats is not None:
         criterion = next(c for c in used.criteria if c.id == wanted)
-        drawn = draw_jury(spec.jury, runs, used, criterion, repeats, settings=settings).values
+        draws = draw_jury(spec.jury, runs, used, criterion, repeats, settings=settings, spent=spent + cost)
+        drawn, cost = draws.values, cost + draws.spent
     return Judged(
         spec=spec,
         rubric=used.id,
@@ -289,6 +299,7 @@ def judge_set(
         work=_work(verdicts),
         heard=heard(verdicts, wanted) if spec.jury is not None else None,
         drawn=drawn,
+        spent=cost,
     )
 
 

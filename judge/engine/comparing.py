@@ -52,7 +52,7 @@ class Compared:
     Attributes:
         reasons: Judge to run to the judge's reason. `scores`: to its own score before a cut. `agents`: run to agent.
         juries: How the members of each jury err together, by the jury's name.
-        origins: Of live judges, by their names here.
+        origins: Of live judges, by their names here. `spent`: US dollars of the calls made now, as far as known.
         pass_mark: Lowest passing score of the judges' own scale, where scores were cut.
     """
 
@@ -65,6 +65,7 @@ class Compared:
     juries: Mapping[str, JuryErrors] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     pass_mark: float | None = None
+    spent: float = 0.0
 
     def switch(self, old: str, new: str, *, margin: float, pass_mark: float | None = None) -> Switch:
         """Whether `new` may take the place of `old`; see `judge.calibration.switch.switch`."""
@@ -129,6 +130,7 @@ def compare_set(
     split: Split = "test",
     probes: Sequence[ProbeReport] = (),
     progress: Callable[[int], None] | None = None,
+    spent: float = 0.0,
 ) -> Compared:
     """Runs every judge under every rubric on one split of a set (cached) and compares them there.
 
@@ -138,9 +140,11 @@ def compare_set(
             held against the labels that were made under the set's own rubric.
         probes: Reports of `judge probe`, shown beside the judge that each is of; certificates in the settings' folder
             count as well.
+        spent: US dollars that earlier work used of the same `max_usd`, which is one cap for all judges together.
 
     Raises:
-        LabelError, UsageError: The set is inconsistent, or has no such criterion.
+        LabelError, UsageError: The set is inconsistent, or has no such criterion; a judge is named twice, or a rubric
+            lacks the criterion that the labels are of. Nothing is judged then.
         TooFewLabels: Fewer than two judges, or nothing to compare.
         FingerprintMismatch: A probe report is of none of these judges.
     """
@@ -151,6 +155,7 @@ def compare_set(
     asked = set_criterion(chosen, criterion)
     used = [rubric_of(rubric, settings) for rubric in rubrics or (asked.rubric,)]
     named = _rubric_names(used)
+    _refuse(judges, used, asked.judged_by or asked.id)
     labels, stale = set_labels(
         chosen.labels, asked, asked.rubric_version or rubric_of(asked.rubric, settings).version, chosen.clusters()
     )
@@ -165,11 +170,14 @@ def compare_set(
     reasons: dict[str, Mapping[str, str]] = {}
     work: dict[str, Work] = {}
     agents: dict[str, str] = {}
+    cost = 0.0
     for rubric, title in zip(used, named, strict=True):
         scale = asked.scale or rubric.criteria[0].scale
         own = next((c.scale for c in rubric.criteria if c.id == (asked.judged_by or asked.id)), scale)
         for judge in judges:
-            judged = judge_set(chosen, asked, rubric, settings.model_copy(update={"judge": judge}), repeats, progress)
+            own_settings = settings.model_copy(update={"judge": judge})
+            judged = judge_set(chosen, asked, rubric, own_settings, repeats, progress, spent=spent + cost)
+            cost += judged.spent
             data = beside_labels(
                 judged, labels, asked.id, scale,
                 judged_by=asked.judged_by, mark=asked.pass_mark, own=own, split=split, left_out=stale,
@@ -196,6 +204,7 @@ def compare_set(
         probes=probed,
         origins=origins,
         pass_mark=asked.pass_mark,
+        spent=cost,
         juries={
             name: live_jury_report(
                 jury, data, said, mark=asked.pass_mark, beside=beside, rng=np.random.default_rng(SEED)
@@ -217,6 +226,26 @@ def only_split(chosen: CalibrationSet, split: Split) -> CalibrationSet:
     on = {label.trajectory_id for label in labels}
     runs = tuple(run for run in chosen.trajectories if run.id in on)
     return chosen.model_copy(update={"labels": labels, "trajectories": runs})
+
+
+def _refuse(judges: Sequence[str], rubrics: Sequence[Rubric], criterion: str) -> None:
+    """Raises, before anything is spent, where these cannot be compared on a criterion of the rubrics."""
+    if len(judges) * len(rubrics) < 2:
+        raise TooFewLabels(
+            f"{len(judges)} judge: two are needed for a comparison.",
+            hint="Name a second one with --judge, or a second --rubric to compare rubrics.",
+        )
+    twice = next((name for name in judges if list(judges).count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{twice!r} is named twice.", hint="Two copies of one judge are one judge.")
+    for rubric in rubrics:
+        ids = [each.id for each in rubric.criteria]
+        if criterion not in ids:
+            raise UsageError(
+                f"Rubric {rubric.id!r} has no criterion {criterion!r}, which the labels are held against; it has "
+                f"{', '.join(ids)}.",
+                hint="Compare rubrics that share the criterion, or choose another with --criterion.",
+            )
 
 
 def _rubric_names(rubrics: Sequence[Rubric]) -> list[str]:
@@ -355,6 +384,7 @@ def _compared(
     probes: Mapping[str, ProbeFindings] | None = None,
     origins: Mapping[str, Origin] | None = None,
     pass_mark: float | None = None,
+    spent: float = 0.0,
 ) -> Compared:
     runs = shared_runs(datasets)
     scores = {
@@ -373,4 +403,5 @@ def _compared(
         juries=juries or {},
         origins=origins or {},
         pass_mark=pass_mark,
+        spent=spent,
     )

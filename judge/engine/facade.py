@@ -174,6 +174,7 @@ def score_many(
     settings: Settings | None = None,
     escalate: EscalationRules | None = None,
     progress: Callable[[Progress], None] | None = None,
+    spent: float = 0.0,
     **options: Any,
 ) -> Generator[Verdict, None, None]:
     """Verdicts on many trajectories, in input order, as they are ready.
@@ -187,6 +188,7 @@ def score_many(
         reference: One for all, or a mapping from trajectory id, or else group, to a `Reference`.
         escalate: Which verdicts are sent on to a second judge or a person; None for none, whatever judge.toml says.
         progress: Called with a `Progress` after each verdict, in the order of finishing.
+        spent: US dollars that earlier calls used of the same `max_usd`.
 
     Raises:
         UsageError: As for `score`, or two trajectories have the same id.
@@ -202,6 +204,7 @@ def score_many(
         settings=settings,
         escalate=escalate,
         progress=progress,
+        spent=spent,
         options=options,
     )
     with closing(_Blocking(batches)) as blocking:
@@ -255,6 +258,7 @@ async def _batches(
     escalate: EscalationRules | None,
     progress: Callable[[Progress], None] | None,
     options: dict[str, Any],
+    spent: float = 0.0,
 ) -> AsyncGenerator[list[Verdict], None]:
     from judge.engine.escalating import escalating  # opens its second judge by this module
 
@@ -262,7 +266,7 @@ async def _batches(
     references = as_reference(reference)
     used = rubric_of(rubric, chosen)
     async with open_judge(judge, chosen) as opened:
-        bench = make_bench(opened, used, chosen, policy=policy, ledger=ledger_of(chosen))
+        bench = make_bench(opened, used, chosen, policy=policy, spent=spent, ledger=ledger_of(chosen))
         if require_trust:
             bench.setup.standing.require()
         async with escalating(bench, escalate, used, chosen, policy=policy, require_trust=require_trust) as whole:

@@ -55,6 +55,7 @@ def propose(
     settings: Settings,
     out: Path | None = None,
     runs: Sequence[str] = (),
+    spent: float = 0.0,
 ) -> Proposal:
     """Asks `asked` for one edit and writes the rubric that it makes.
 
@@ -62,6 +63,7 @@ def propose(
         rubric: Name or file of the present rubric, whose text is edited.
         out: File to write; "ID-VERSION.yaml" in the working folder when None. Never one that exists.
         runs: Names that a clause must not hold.
+        spent: US dollars that earlier work used of the same `max_usd`.
 
     Raises:
         UsageError: The file exists, or a jury is asked.
@@ -75,7 +77,7 @@ def propose(
     request = edit_request(
         loaded, criterion, disagreements, sampling=Sampling(max_output_tokens=settings.max_output_tokens)
     )
-    edit, calls, cost = PRIVATE.run(_ask(asked, request, criterion, settings, runs))
+    edit, calls, cost = PRIVATE.run(_ask(asked, request, criterion, settings, runs, spent))
     if isinstance(edit, str):
         return Proposal(asked=asked, edit=None, failure=edit, path=None, version=None, calls=calls, cost_usd=cost)
     text = rubric_path(rubric).read_text(encoding="utf-8")
@@ -96,7 +98,7 @@ def propose(
 
 
 async def _ask(
-    asked: str, request: Request, criterion: Criterion, settings: Settings, runs: Sequence[str]
+    asked: str, request: Request, criterion: Criterion, settings: Settings, runs: Sequence[str], spent: float
 ) -> tuple[RubricEdit | str, int, float | None]:
     async with open_judge(asked, settings) as opened:
         if isinstance(opened, OpenJury):
@@ -104,7 +106,7 @@ async def _ask(
         kept = opened.hit(request)
         if kept is not None and isinstance(edit := parse_edit(kept.text, criterion, runs=runs), RubricEdit):
             return edit, 0, 0.0
-        budget = Budget(settings.max_usd)
+        budget = Budget(settings.max_usd, spent=spent)
         costs: list[float | None] = []
         found: RubricEdit | str = "no call was made"
         for attempt in range(settings.retries + 1):

@@ -131,11 +131,19 @@ def work_on_rubric(
             settings=settings,
             out=out,
             runs=found.runs.items,
+            spent=found.spent,
         )
         if proposal.path is not None and proposal.sound:
             both = [present_rubric, proposal.path]
             edited = compare_set(
-                set_name, [judge], settings=settings, rubrics=both, criterion=asked.id, split=split, progress=progress
+                set_name,
+                [judge],
+                settings=settings,
+                rubrics=both,
+                criterion=asked.id,
+                split=split,
+                progress=progress,
+                spent=found.spent + (proposal.cost_usd or 0.0),
             ).comparison
     looks = None
     if final:

@@ -49,6 +49,7 @@ def certify_live(
         rubric=origin.rubric,
         criterion=criterion,
         repeats=repeats,
+        spent=found.spent,
         terms=lambda terms: replace(terms, save=settings.certificates, probes=own),
     )
 

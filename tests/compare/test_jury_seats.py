@@ -19,13 +19,16 @@ from judge.config import Settings, load_settings
 from judge.engine.batch import judge_batch
 from judge.engine.calibrating import calibrate_set
 from judge.engine.canary import check_certificate
+from judge.engine.comparing import compare_set
 from judge.engine.facade import score, score_many
 from judge.engine.judged_rate import Grader
 from judge.engine.plan import plan
 from judge.engine.probing import ProbeRuns
 from judge.engine.vote_plan import plan_votes
-from judge.errors import BudgetReached, FingerprintMismatch, TrustRequired, UsageError
+from judge.errors import BudgetReached, FingerprintMismatch, TooFewLabels, TrustRequired, UsageError
 from judge.types import Criterion, Rubric, Trajectory
+from judge.types.calibration_set import SetCriterion
+from judge.types.label import Label
 from judge.types.suite import Case
 
 CRITERION = Criterion(id="quality", question="Good?", scale={"type": "binary"}, evidence="none")  # type: ignore[arg-type]
@@ -273,3 +276,45 @@ def test_a_canary_asks_the_jury_that_the_certificate_holds_and_not_todays_file(f
     assert (found.state, found.missing) == ("held", 0)
     changed = calibrate_set("refunds", settings=settings, now=now, criterion="passed_path").certificate
     assert changed.scope.judge.fingerprint != certificate.scope.judge.fingerprint
+
+
+def test_one_cap_holds_for_all_judges_of_a_comparison(folder: Path) -> None:
+    labels = tuple(
+        Label(
+            trajectory_id=f"item-{n}", criterion="quality", value=n % 2, rater="ann", rater_kind="human", split="test"
+        )
+        for n in range(4)
+    )
+    whole = load_set("refunds")
+    asked = SetCriterion(id="quality", rubric="own", rubric_version="1")
+    own = whole.model_copy(
+        update={
+            "settings": whole.settings.model_copy(update={"criteria": (asked,)}),
+            "trajectories": tuple(item(n) for n in range(4)),
+            "labels": labels,
+        }
+    )
+    with Bench(a={1, 3}, b={1}) as bench:
+        # only output is billed, and every reply is as long as it may be: two cents a call, eight calls
+        prices = {"input_usd_per_million": 0.0, "output_usd_per_million": 1000.0}
+        settings = bench.settings(models={"openai/a": prices, "openai/b": prices}, concurrency=1, max_output_tokens=20)
+        with pytest.raises(BudgetReached, match=r"\$0\.1200 of \$0\.1300 is spent"):
+            compare_set(
+                own, ["openai/a", "openai/b"], rubrics=[RUBRIC], settings=settings.model_copy(update={"max_usd": 0.13})
+            )
+        assert (bench.of("a"), bench.of("b")) == (4, 2)
+        found = compare_set(own, ["openai/a", "openai/b"], rubrics=[RUBRIC], settings=settings)
+        assert found.spent == pytest.approx(0.04)  # six of the eight verdicts were kept
+        assert [row.right.value for row in found.comparison.judges] == [1.0, 0.75]
+
+
+def test_what_cannot_be_compared_is_refused_before_anybody_is_asked(folder: Path) -> None:
+    with Bench(a={1}, b={1}) as bench:
+        for judges, rubrics, said in (
+            (["openai/a"], [], "two are needed"),
+            (["openai/a", "openai/a"], [], "named twice"),
+            (["openai/a", "openai/b"], ["grounded-answer"], "has no criterion 'process'"),
+        ):
+            with pytest.raises((UsageError, TooFewLabels), match=said):
+                compare_set("refunds", judges, rubrics=rubrics, settings=bench.settings())
+        assert not bench.calls
