@@ -56,6 +56,7 @@ def label(
     try:
         from judge.server.label_task import open_queue, read_task
         from judge.server.service import Deployment, open_service
+        from judge.store.set_folder import refuse_other
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] == "judge":
             raise
@@ -65,6 +66,7 @@ def label(
     task = read_task(given, criterion=criterion, rubric=rubric, pass_mark=pass_mark)
     folder = Path(data) if data is not None else Path(".judge/label") / task.queue
     target = Path(out) if out is not None else Path(f"{task.name}-labelled")
+    refuse_other(target)  # before anything is labelled
     settings = load_settings({"judge": judge})
     service = open_service(Deployment(settings=settings, data=folder, host=HOST, closed=True))
     try:

@@ -11,6 +11,8 @@ from judge.errors import UsageError
 from judge.store.manifest import write_whole
 from judge.types.calibration_set import CalibrationSet
 
+ELSEWHERE = "Name another folder with --out."
+
 
 def write_set(folder: Path, whole: CalibrationSet) -> None:
     """Writes card.md, set.yaml, trajectories.jsonl and labels.jsonl; those of an earlier writing are replaced.
@@ -27,17 +29,24 @@ def write_set(folder: Path, whole: CalibrationSet) -> None:
     write_whole(folder / "labels.jsonl", _lines(whole.labels))
 
 
+def refuse_other(folder: Path) -> None:
+    """Refuses a folder that holds something else than a calibration set.
+
+    Raises:
+        UsageError: It does.
+    """
+    empty = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    if not empty and not (folder / "set.yaml").is_file():
+        raise UsageError(f"{str(folder)!r} is there and is no calibration set.", hint=ELSEWHERE)
+
+
 def refuse_loss(folder: Path, whole: CalibrationSet) -> None:
     """Refuses a folder in which writing `whole` would lose something.
 
     Raises:
         UsageError: Saying what.
     """
-    elsewhere = "Name another folder with --out."
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
-    if not (folder / "set.yaml").is_file():
-        raise UsageError(f"{str(folder)!r} is there and is no calibration set.", hint=elsewhere)
+    refuse_other(folder)
     labels = folder / "labels.jsonl"
     rows = labels.read_text(encoding="utf-8").splitlines() if labels.is_file() else []
     mine = {(label.trajectory_id, label.criterion, label.rater) for label in whole.labels}
@@ -48,7 +57,7 @@ def refuse_loss(folder: Path, whole: CalibrationSet) -> None:
         key = (found.get("trajectory_id"), found.get("criterion"), found.get("rater"))
         if key not in mine:
             raise UsageError(
-                f"{str(labels)!r} holds a label of {key[2]!r} on {key[0]!r} that would be lost.", hint=elsewhere
+                f"{str(labels)!r} holds a label of {key[2]!r} on {key[0]!r} that would be lost.", hint=ELSEWHERE
             )
 
 

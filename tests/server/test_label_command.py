@@ -229,3 +229,7 @@ def test_what_the_command_refuses(tmp_path: Path, monkeypatch: Any, capsys: pyte
     assert judge_command(["label", "no-such-set", "--rater", "ana"]) == 2
     assert judge_command(["label", SHIPPED, "--rater", "a name"]) == 2
     assert "cannot be a name" in capsys.readouterr().err
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("x")
+    assert judge_command(["label", SHIPPED, "--rater", "ana", "--out", "docs"]) == 2
+    assert "no calibration set" in capsys.readouterr().err
