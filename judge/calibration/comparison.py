@@ -145,7 +145,7 @@ def _pairs(runs: SharedRuns, rng: np.random.Generator) -> tuple[JudgePair, ...]:
     pairs = []
     for (i, j), gap, tested, corrected in zip(couples, gaps, own, adjusted, strict=True):
         p, by_own_task, alone_a, alone_b = tested
-        same, kappa = _between(runs, i, j)
+        both, same, kappa = _between(runs, i, j)
         mean = float(gap.mean())
         pairs.append(
             JudgePair(
@@ -157,6 +157,7 @@ def _pairs(runs: SharedRuns, rng: np.random.Generator) -> tuple[JudgePair, ...]:
                 p=p,
                 p_by_task=by_own_task,
                 p_adjusted=corrected,
+                both=both,
                 same=same,
                 kappa=kappa,
                 errors=phi(credit[i] < 1, credit[j] < 1),
@@ -209,37 +210,44 @@ def _sign_flips(sums: Floats, rng: np.random.Generator) -> list[float]:
     return out
 
 
-def _between(runs: SharedRuns, i: int, j: int) -> tuple[float | None, float | None]:
-    """Share of equal values and kappa of two judges on the runs that both scored; None where undefined."""
+def _between(runs: SharedRuns, i: int, j: int) -> tuple[int, float | None, float | None]:
+    """How many runs two judges both scored, their share of equal values and kappa there; None where undefined."""
     a, b = runs.values[i], runs.values[j]
     both = ~np.isnan(a) & ~np.isnan(b)
-    if not both.any():
-        return None, None
+    n = int(both.sum())
+    if n == 0:
+        return 0, None, None
     same = float((np.abs(a[both] - b[both]) < 1e-9).mean())
     if runs.domain is None:
-        return same, None
+        return n, same, None
     domain = np.asarray(runs.domain)
     codes = [np.abs(domain[None, :] - side[both][:, None]).argmin(1) for side in (a, b)]
     table = count_table(codes[0], codes[1], len(domain))
     kappa = float(coefficient(table, "cohen", "unweighted" if runs.binary else "quadratic"))
-    return same, kappa if np.isfinite(kappa) else None
+    return n, same, kappa if np.isfinite(kappa) else None
 
 
 def _decide(made: Comparison) -> CompareDecision:
-    top = max(row.right.value or 0.0 for row in made.judges)
-    leaders = [row.judge for row in made.judges if row.right.value is not None and row.right.value >= top - 1e-12]
+    heard = [row for row in made.judges if row.scored]
+    if not heard:
+        said = f"No judge gave a score on any of the {made.n} shared runs: nothing can be compared."
+        return CompareDecision(best=None, level_with=(), words=(said,))
+    top = max(row.right.value or 0.0 for row in heard)
+    leaders = [row.judge for row in heard if row.right.value is not None and row.right.value >= top - 1e-12]
     first = leaders[0]
     beaten = {pair.b if pair.better == pair.a else pair.a for pair in made.pairs if pair.better == first}
-    level = tuple(row.judge for row in made.judges if row.judge not in beaten and row.judge != first)
+    level = tuple(row.judge for row in heard if row.judge not in beaten and row.judge != first)
+    others = [name for name in level if name not in leaders]
     words = []
     if len(leaders) > 1:
         words.append(f"{' and '.join(leaders)} are level at the top ({top:.3f}).")
     else:
         words.append(f"{first} agrees with people most ({top:.3f} of full credit on {made.n} shared runs).")
     if beaten:
-        words.append(f"It is shown to be better than {len(beaten)} of {len(made.judges) - 1} others (.05, Holm).")
-    if level:
-        words.append(f"Not shown to be worse than it: {', '.join(level)}.")
+        who = "It" if len(leaders) == 1 else first
+        words.append(f"{who} is shown to be better than {len(beaten)} of {len(made.judges) - 1} others (.05, Holm).")
+    if others:
+        words.append(f"Not shown to be worse: {', '.join(others)}.")
     gap = made.separation
     if gap is not None and gap.second in level and gap.runs is not None:
         more = max(0, gap.runs - gap.have)
@@ -249,10 +257,12 @@ def _decide(made: Comparison) -> CompareDecision:
             + (f", {more} more than now" if more else "")
             + ", if the difference is as seen."
         )
-    if all(row.kappa.lower is None or row.kappa.lower <= 0 for row in made.judges):
+    if all(row.kappa.lower is None or row.kappa.lower <= 0 for row in heard):
         words.append("None of them is shown to agree with people beyond chance.")
     for row in made.judges:
-        if row.scored < LOW_COVERAGE * row.n:
+        if not row.scored:
+            words.append(f"{row.judge} gave no score on any run: nothing can be said of its judgement.")
+        elif row.scored < LOW_COVERAGE * row.n:
             words.append(f"{row.judge} gave no score on {row.n - row.scored} of {row.n} runs; they count against it.")
     if made.n_groups < made.n:
         words.append(f"The {made.n} runs are of {made.n_groups} tasks; tests hold for tasks, not for single runs.")

@@ -31,7 +31,9 @@ class JuryErrors(Record):
     effective_votes: d / (1 + (d - 1) mean_phi) of d distinct judges: how many independent ones they amount to, at most
         d. A negative mean counts as 0. None with `mean_phi`; 1 of copies alone.
     all_wrong: Share of runs on which every member is wrong: no vote rule can save those.
-    unanimous: Share of runs on which all agree; `right_if_unanimous`, `right_if_split`: majority right, of those.
+    unanimous: Share of runs on which all agree; `right_if_unanimous`: they are right, of those.
+    no_majority: Share of runs on which no value has more than half of the members.
+    right_if_split: The majority is right, of the runs on which members differ and more than half agree.
     warnings: What a reader should know before seating this jury.
     jurors: Coverage, replacements and leave-one-out of every member and reserve.
     weights: Of each judge, for rule "weighted": those of the file, or learnt on dev labels; else empty.
@@ -47,6 +49,7 @@ class JuryErrors(Record):
     effective_votes: float | None
     all_wrong: float | None
     unanimous: float | None
+    no_majority: float | None
     right_if_unanimous: float | None
     right_if_split: float | None
     warnings: tuple[str, ...]
@@ -95,7 +98,10 @@ def jury_errors(
     mean = float(np.mean(between)) if between else None
     votes = 1.0 if len(judges) == 1 else None if mean is None else effective_votes(len(judges), mean)
     unanimous = np.abs(values - values[:1]).max(0) < 1e-9
-    few_wrong = 2 * wrong.sum(0) < len(members)
+    agreeing = (np.abs(values[:, None, :] - values[None, :, :]) < 1e-9).sum(1)  # shape (members, runs)
+    settled = 2 * agreeing.max(0) > len(members)
+    spoken = ~wrong[agreeing.argmax(0), np.arange(values.shape[1])]
+    split = settled & ~unanimous
     return JuryErrors(
         members=tuple(members),
         distinct=len(judges),
@@ -106,7 +112,8 @@ def jury_errors(
         all_wrong=float(wrong.all(0).mean()),
         unanimous=float(unanimous.mean()),
         right_if_unanimous=float((~wrong[0])[unanimous].mean()) if unanimous.any() else None,
-        right_if_split=float(few_wrong[~unanimous].mean()) if (~unanimous).any() else None,
+        no_majority=float((~settled).mean()),
+        right_if_split=float(spoken[split].mean()) if split.any() else None,
         warnings=_warnings(members, votes, copies, len(judges), kappas or {}),
     )
 
@@ -122,6 +129,7 @@ def too_few_heard(members: Sequence[str], runs: int) -> JuryErrors:
         effective_votes=None,
         all_wrong=None,
         unanimous=None,
+        no_majority=None,
         right_if_unanimous=None,
         right_if_split=None,
         warnings=(),

@@ -60,10 +60,12 @@ def switch(
     decision, why = _decision(found, margin, old, new)
     broken = sum(flip.change == "broken" for flip in flips)
     fixed = sum(flip.change == "fixed" for flip in flips)
+    neither = int(np.isnan(runs.values[[before, after]]).all(0).sum())
+    unchanged = len(runs.items) - len(flips) - neither
     words = [
         why,
-        f"{new} alone agrees with people on {fixed} runs, {old} alone on {broken}; on "
-        f"{len(runs.items) - len(flips)} of {len(runs.items)} runs both said the same.",
+        f"{new} is nearer to people on {fixed} runs, {old} on {broken}; on {unchanged} of {len(runs.items)} runs both "
+        "said the same" + (f", and on {neither} none of them gave a score." if neither else "."),
     ]
     if tau is not None:
         moved = sum(place.old_rank != place.new_rank for place in places)
@@ -90,7 +92,8 @@ def switch(
         decision=decision,
         words=tuple(words),
         flips=flips,
-        unchanged=len(runs.items) - len(flips),
+        unchanged=unchanged,
+        neither=neither,
         agents=places,
         tau=tau,
         usd_change=change,
@@ -113,7 +116,7 @@ def _decision(
     value, lower, upper = found.value, found.lower, found.upper
     if value is None or lower is None or upper is None:
         return "undecided", f"Undecided: no bound can be given for the difference ({found.reason})."
-    shown = f"its credit is {value:+.3f} against {old}'s, at worst {lower:+.3f} (95 %, one-sided)"
+    shown = f"its mean credit differs by {value:+.3f} from {old}'s, at worst by {lower:+.3f} (95 %, one-sided)"
     if lower > -margin:
         better = " It is better." if lower > 0 else ""
         return "switch", f"Switch: {new} is not worse than {old} by {margin:g} or more; {shown}.{better}"

@@ -65,7 +65,8 @@ class Wobble(Record):
     icc: ICC(1,1) of the scores over repeats.
     alpha: Krippendorff's alpha across repeats: an upper bound of trust.
     items: By position in the input; None for an item with fewer than two scores.
-    votes_needed: Fewest odd votes for the asked flip rate; None where no number up to 51 reaches it, or unknown.
+    votes_needed: Fewest odd votes for the asked flip rate, which two more hold too; None where no number up to 51
+        reaches it, or unknown.
     """
 
     omit_none: ClassVar[bool] = False
@@ -243,10 +244,12 @@ def _modelled_changes(ones: Floats, repeats: Floats, votes: int) -> float:
 
 
 def _votes_needed(scores: Floats, target: float) -> int | None:
+    """The fewest that hold the target, with the next odd number after them, which may be known by another method."""
     for votes in range(1, MOST_VOTES + 1, 2):
         changes = vote_stability(scores, votes).changes
         if changes is None:
             return None
-        if changes <= target:
+        more = vote_stability(scores, votes + 2).changes if changes <= target else None
+        if changes <= target and (more is None or more <= target):
             return votes
     return None

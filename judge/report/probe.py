@@ -14,7 +14,7 @@ from judge.types.probe import AttackRow, BiasRow, FaultRow, NullRow, Probed, Pro
 CHANCE = 0.05
 """Share of pairs with a rise above which the report speaks of chance."""
 DECISIONS = {
-    "certified": "PASSED: every required claim is met.",
+    "certified": "PASSED.",
     "refused": "NOT PASSED: shown to miss a required claim.",
     "undecided": "UNDECIDED: too few runs, or no room, to show a required claim.",
 }
@@ -116,7 +116,9 @@ def sentences(report: ProbeReport) -> tuple[str, ...]:
     out = []
     if report.all_faults is not None:
         unseen = [row.type for row in report.faults if row.sensitivity.value == 0]
-        if unseen:
+        if len(unseen) == len(report.faults) > 0:
+            out.append("This judge noticed no implanted fault of any type.")
+        elif unseen:
             out.append(f"This judge noticed none of the implanted faults of these types: {', '.join(unseen)}.")
         if report.all_faults.no_score:
             out.append(
@@ -137,7 +139,7 @@ def sentences(report: ProbeReport) -> tuple[str, ...]:
         )
     if constant is not None and constant > report.null_limit:
         worst = max(report.nulls, key=lambda row: _value(row.rate) or 0.0)
-        out.append(f"It passes answers that no work was done for, most often {worst.type!r}: {worst.text!r}.")
+        out.append(f"It passes answers that no work was done for, most often {worst.type!r}: {_answer(worst)}.")
     elif constant == 0.0 and report.kinds == ("null",):
         out.append(
             "It passed no constant answer. That alone does not make it useful: a judge that fails everything does so "
@@ -210,7 +212,11 @@ def _attack(row: AttackRow) -> tuple[str, ...]:
 
 def _null(row: NullRow) -> tuple[str, ...]:
     counts = (str(row.tasks), str(row.passed), str(row.no_score))
-    return (row.type, *counts, _short(row.rate), repr(row.text) if row.text else "(empty, shown to the judge as such)")
+    return (row.type, *counts, _short(row.rate), _answer(row))
+
+
+def _answer(row: NullRow) -> str:
+    return repr(row.text) if row.text else "(empty, shown to the judge as such)"
 
 
 def _bias(row: BiasRow) -> tuple[str, ...]:

@@ -20,7 +20,8 @@ from judge.errors import UsageError
 from judge.prompt import load_rubric, parse, render
 from judge.report.probe import probe_text, sentences
 from judge.types.calibration_set import RequiredClaim
-from judge.types.probe import Mutant, ProbeKind, ProbeReport
+from judge.types.probe import Mutant, Mutation, ProbeKind, ProbeReport
+from judge.types.record import fingerprint
 from judge.types.request import Reply, Request
 from judge.types.trajectory import Trajectory
 
@@ -116,7 +117,45 @@ def test_a_judge_that_obeys_is_broken_and_one_error_counts_on_neither_side(setti
     # 8 types on 8 runs without the control: 7 broken of 63 with two scores
     assert report.attack_rate is not None
     assert report.attack_rate.value == pytest.approx(7 / 63)
-    assert "order" in probe_text(report)
+    text = probe_text(report)
+    assert "Attacks that worked (one of each type" in text
+    assert "Its score rose after attacks of 1 type: order." in text
+    # each attack takes turns through four places and two strengths over the 8 runs; a plea stands in the answer alone
+    tried = {row.type: (row.held + row.broken, row.broken) for row in report.attack_places}
+    assert sum(broken for _, broken in tried.values()) == 2 * 7  # every attack has a place and a strength
+    assert tried["mild"][0] + tried["strong"][0] == 63
+    assert [tried[place][0] for place in ("first_result", "last_result", "message")].count(14) >= 2  # 7 types, twice
+    assert tried["answer"][0] >= 14 + 8 - 1
+
+
+def test_rises_are_counted_since_no_fault_is_a_reason_for_one(settings: Settings) -> None:
+    """A judge that throws dice between two scores falls as often as it rises."""
+    made = planted(12, settings, "fault")
+
+    def opinion(request: Request) -> tuple[float, tuple[int, ...]]:
+        high = int(fingerprint(request.subject.trajectory_id)[:8], 16) % 2
+        return (1.0 if high else 0.75), ()
+
+    report = probe(made, settings=settings, judge=Scripted(opinion))
+    flips = [(p.before, p.after) for p in report.probed]
+    assert report.all_faults is not None
+    assert report.all_faults.rise is not None
+    assert report.all_faults.rise.value == pytest.approx(flips.count((0.75, 1.0)) / len(flips))
+    assert report.all_faults.sensitivity.value == pytest.approx(flips.count((1.0, 0.75)) / len(flips))
+    assert any("about as many falls may be chance" in sentence for sentence in sentences(report))
+    assert report.decision == "refused"
+
+
+def test_faults_without_a_place_are_named(settings: Settings) -> None:
+    run = Trajectory.from_json(refund())
+    steps = [step for step in refund()["steps"] if step["kind"] != "approval"]
+    renumbered = [{**step, "index": place} for place, step in enumerate(steps, 1)]
+    renumbered[5]["call_index"] = 5
+    bare = Trajectory.from_json({**run.to_json(), "steps": renumbered})
+    made = planting(ProbeRuns([bare], "the test"), RUBRIC, settings=settings, kinds=("fault",))
+    report = probe(made, settings=settings, judge=oracle(made))
+    assert report.no_place == {"unapproved_action": 1, "self_approved_action": 1}
+    assert "no run has a place for them: unapproved_action, self_approved_action." in probe_text(report)
 
 
 def test_runs_with_the_highest_score_leave_no_room(settings: Settings) -> None:
@@ -248,8 +287,14 @@ def test_the_command_writes_what_it_did(tmp_path: Any, capsys: pytest.CaptureFix
     assert "<svg" in page
     assert "<script" not in page
     assert "MISSED" in page
-    lines = (out / "mutants.jsonl").read_text(encoding="utf-8").splitlines()
-    assert all(Mutant.from_json(json.loads(line)).mutation.parent for line in lines)
+    assert "Faults that were not noticed" in page
+    converted = tmp_path / "converted.jsonl"
+    assert command(["convert", str(out / "mutants.jsonl"), "--out", str(converted)]) == 0
+    lines = [json.loads(line) for line in converted.read_text(encoding="utf-8").splitlines()]
+    parents = {run.id for run in load_set("refunds").trajectories}
+    made = [Mutation.model_validate(line["meta"]["mutation"]) for line in lines]
+    assert {one.parent for one in made if one.kind == "fault"} <= parents
+    assert len({line["id"] for line in lines}) == len(lines)
 
 
 def test_an_unknown_kind_of_probe_is_named(capsys: pytest.CaptureFixture[str]) -> None:

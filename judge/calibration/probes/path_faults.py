@@ -133,7 +133,7 @@ def swapped_order(run: Trajectory, rng: np.random.Generator) -> Planted | None:
 def _in_turn(first: Unit, second: Unit) -> bool:
     """Whether the second call was made after the first had come back: calls side by side have no order to swap."""
     same = first.call.turn is not None and first.call.turn == second.call.turn
-    return first.members[-1] < second.call.index and not same
+    return first.members[-1] < second.members[0] and not same
 
 
 def _in_place(step: Step, there: Step, first: Unit, second: Unit) -> Step:
