@@ -6,6 +6,9 @@ from judge.engine.vote_plan import VotePlan, VotePoint
 from judge.report.calibration import decimals, statistic_text
 from judge.report.numbers import plural, usd
 
+WIDTH = 20
+"""Characters of the longest bar of the curve."""
+
 
 def vote_plan_text(plan: VotePlan) -> str:
     """The curve and what it says, in a few lines."""
@@ -15,9 +18,10 @@ def vote_plan_text(plan: VotePlan) -> str:
         + (f"; {plural(plan.left_out, 'run')} with fewer than two valid votes left out" if plan.left_out else ""),
         f"Two single votes give different verdicts: {statistic_text(plan.flip_rate)}",
         "",
-        "  votes  verdicts that flip  stopping when certain  USD a verdict  stopping  how",
+        "  votes  verdicts that flip" + " " * (WIDTH + 2) + "stopping when certain  USD a verdict  stopping  how",
     ]
-    lines += [_line(point) for point in plan.curve]
+    most = max((point.flips for point in plan.curve if point.flips is not None), default=0.0)
+    lines += [_line(point, most) for point in plan.curve]
     lines.append("")
     if plan.votes is None:
         lines.append(f"No number of votes is known to bring flips to {plan.target:.1%}: {_why(plan)}.")
@@ -25,7 +29,7 @@ def vote_plan_text(plan: VotePlan) -> str:
         point = next(point for point in plan.curve if point.votes == plan.votes)
         known = point.usd is not None
         price = f", {usd(point.usd)} a verdict ({usd(point.usd_stopping)} stopping)" if known else ""
-        lines.append(f"For at most {plan.target:.1%} flips: {plural(plan.votes, 'vote')}{price}.")
+        lines.append(f"For at most {plan.target:.1%} flips, by this estimate: {plural(plan.votes, 'vote')}{price}.")
         if plan.votes > 1:
             lines.append(
                 f"With --stop-risk 0 --max-samples {plan.votes} the same verdicts take {decimals(point.calls)} votes "
@@ -37,10 +41,11 @@ def vote_plan_text(plan: VotePlan) -> str:
     return "\n".join(lines)
 
 
-def _line(point: VotePoint) -> str:
+def _line(point: VotePoint, most: float) -> str:
     flips = "unknown" if point.flips is None else f"{point.flips:.1%}"
+    bar = "#" * round(WIDTH * point.flips / most) if point.flips and most else ""
     how = point.reason or point.method
-    cells = (f"{point.votes:>7}", f"{flips:>18}", f"{point.calls:>21.2f}", f"{usd(point.usd):>13}")
+    cells = (f"{point.votes:>7}", f"{flips:>18}", f"{bar:<{WIDTH}}", f"{point.calls:>21.2f}", f"{usd(point.usd):>13}")
     return "  ".join(cells) + f"  {usd(point.usd_stopping):>8}  {how}"
 
 

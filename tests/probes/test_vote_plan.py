@@ -67,6 +67,21 @@ def test_the_target_is_reached_by_the_fewest_votes_with_their_price(settings: Se
     assert "--max-samples 3" in vote_plan_text(made)
 
 
+def test_a_number_of_votes_must_hold_with_two_more(settings: Settings) -> None:
+    """Where one vote of six differs on every run, no three have another majority; five, by the model, would."""
+    judge = Priced(lambda request: (1.0 if request.sample < 5 else 0.0, ()), "openai/wavering")
+    made = plan_votes(runs_of(20), RUBRIC, settings=settings, judge=judge, target=0.02)
+    flips = {point.votes: point.flips for point in made.curve}
+    assert flips[3] == 0.0
+    # right in 5/6, independently: a majority of five in q = (5^5 + 5·5^4 + 10·5^3) / 6^5 = .9645, 2·q·(1 - q) = .0685
+    assert flips[5] == pytest.approx(0.0685, abs=0.002)
+    assert made.votes == 9
+    bars = [
+        line.count("#") for line in vote_plan_text(made).splitlines() if "beta-binomial" in line or "disjoint" in line
+    ]
+    assert bars[:3] == [20, 0, round(20 * 0.0685 / (1 / 3))]
+
+
 class Sharing(Scripted):
     """Bills the prompt of ten cents with the first vote, and one cent for each reply."""
 
