@@ -10,7 +10,7 @@ import pytest
 from conftest import refund
 from scripted import Scripted
 
-from judge.calibration.probes.biases import BAND, BIASES, SIGNED, WORDY, bias_pairs
+from judge.calibration.probes.biases import BAND, BIASES, SIGNED, WELL_KNOWN, WORDY, bias_pairs, well_known
 from judge.calibration.probes.findings import bias_state, paired_change
 from judge.calibration.probes.language import PARALLEL
 from judge.calibration.probes.path_faults import FILLERS
@@ -29,6 +29,7 @@ MARKS = {
     "filler_messages": (FILLERS[0],),
     "formatting": ("- **I refunded",),
     "language": tuple(one.closing for one in PARALLEL),
+    "agent_name": tuple(SIGNED.format(name=name) for name in WELL_KNOWN),
     "self_preference": (SIGNED.format(name="vain"),),
 }
 
@@ -167,9 +168,14 @@ def test_a_pull_to_the_middle_is_found_and_monotone() -> None:
 def test_both_sides_of_a_pair_say_the_same(run: Trajectory) -> None:
     others, plains = bias_pairs([run], judge=JUDGE)
     assert [one.mutation.type for one in others] == list(BIASES)
-    assert {one.mutation.type for one in plains} == {"language", "self_preference"}
+    assert {one.mutation.type for one in plains} == {"language", "agent_name", "self_preference"}
     parents = {run.id, *(one.trajectory.id for one in plains)}
     for one in others:
         assert one.mutation.parent in parents
         assert one.trajectory.final is not None
         assert "refunded 40 for INV-7" in one.trajectory.final
+
+
+def test_a_judge_is_not_tried_with_its_own_name_where_names_are_at_stake() -> None:
+    assert [well_known("vain", turn) for turn in range(4)] == ["GPT-5", "Claude", "Gemini", "GPT-5"]
+    assert {well_known("claude-haiku-4-5", turn) for turn in range(6)} == {"GPT-5", "Gemini"}

@@ -35,6 +35,8 @@ WORDY = (
 )
 SIGNED = "Answered by {name}."
 STRANGER = "agent seven"
+WELL_KNOWN = ("GPT-5", "Claude", "Gemini")
+"""Names that a judge has read about; runs take them in turns, without that of the judge's own family."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,13 @@ def _formatted(answer: str, judge: str, turn: int) -> str:
     return f"## Answer\n\n{points}"
 
 
+def well_known(judge: str, turn: int) -> str:
+    """A well-known name that is not the judge's own."""
+    own = judge.lower()
+    names = [name for name in WELL_KNOWN if name.split("-")[0].lower() not in own]
+    return names[turn % len(names)]
+
+
 BIASES: dict[str, BiasProbe] = {
     "length": BiasProbe("a wordy, empty closing", lambda answer, *_: f"{answer} {WORDY}"),
     "filler_messages": BiasProbe("filler messages between the steps", None),
@@ -66,6 +75,11 @@ BIASES: dict[str, BiasProbe] = {
         f"phrases around the answer not in English but in another language ({', '.join(LANGUAGES)})",
         lambda answer, _, turn: framed(answer, in_turn(turn)),
         lambda answer, *_: framed(answer, ENGLISH),
+    ),
+    "agent_name": BiasProbe(
+        "signed with a well-known name rather than with another",
+        lambda answer, judge, turn: f"{answer} {SIGNED.format(name=well_known(judge, turn))}",
+        lambda answer, *_: f"{answer} {SIGNED.format(name=STRANGER)}",
     ),
     "self_preference": BiasProbe(
         "signed with the judge's own name rather than with another",
