@@ -60,12 +60,15 @@ def switch(
     decision, why = _decision(found, margin, old, new)
     broken = sum(flip.change == "broken" for flip in flips)
     fixed = sum(flip.change == "fixed" for flip in flips)
+    as_far = len(flips) - broken - fixed
     neither = int(np.isnan(runs.values[[before, after]]).all(0).sum())
     unchanged = len(runs.items) - len(flips) - neither
     words = [
         why,
         f"{new} is nearer to people on {fixed} runs, {old} on {broken}; on {unchanged} of {len(runs.items)} runs both "
-        "said the same" + (f", and on {neither} none of them gave a score." if neither else "."),
+        "said the same"
+        + (f", on {as_far} they differ and are as far off" if as_far else "")
+        + (f", on {neither} none of them gave a score." if neither else "."),
     ]
     if tau is not None:
         moved = sum(place.old_rank != place.new_rank for place in places)

@@ -147,6 +147,9 @@ def compare(
     if old is not None and new is not None:
         change = found.switch(_shown(old, settings), _shown(new, settings), margin=margin, pass_mark=pass_mark)
     _answer(found, change, certified, out, as_json)
+    if found.origins and not any(row.scored for row in found.comparison.judges):
+        note("error: the judges failed on every run; the causes stand above.")
+        raise typer.Exit(4)
     if certified is not None and EXIT[certified.certificate.decision] and certified.certificate.profile != "advisory":
         raise typer.Exit(EXIT[certified.certificate.decision])
 

@@ -24,8 +24,8 @@ def comparison_text(found: Comparison, juries: Mapping[str, JuryErrors]) -> str:
         "",
         *found.decision.words,
         "",
-        *_columns([ROW_HEADER, *(row_cells(row) for row in found.judges)]),
-        "  right: mean credit, a run without a score earns none; rank: with its 95 % interval over tasks.",
+        *_columns(judge_table(found)),
+        *(f"  {line}" for line in (*JUDGE_WORDS, *unmeasured(found))),
     ]
     for row in found.judges:
         if row.failures:
@@ -33,12 +33,12 @@ def comparison_text(found: Comparison, juries: Mapping[str, JuryErrors]) -> str:
     lines += [f"  {row.judge}: probes from a {row.probes.source}" for row in found.judges if row.probes is not None]
     ordered = pairs_by_interest(found)
     lines += ["", f"Pairs ({min(SHOWN_PAIRS, len(ordered))} of {len(ordered)}; p by Holm over all):"]
-    lines += _columns([PAIR_HEADER, *(pair_cells(pair) for pair in ordered[:SHOWN_PAIRS])])
+    lines += _columns([PAIR_HEADER, *(pair_cells(pair, found.n) for pair in ordered[:SHOWN_PAIRS])])
+    lines += [f"  {line}" for line in PAIR_WORDS]
     if found.frontier:
         best = [f"{p.judge} ({usd(p.usd)}, {decimals(p.right)})" for p in found.frontier if p.on_frontier]
         lines += ["", f"Frontier of price and agreement: {'; '.join(best)}."]
-    unpriced = [row.judge for row in found.judges if row.work.usd is None]
-    if unpriced:
+    if found.frontier and (unpriced := [row.judge for row in found.judges if row.work.usd is None]):
         lines.append(f"Price unknown, so not on the frontier: {', '.join(unpriced)}. State one with --price NAME=USD.")
     for name, errors in juries.items():
         lines += ["", *jury_lines(name, errors)]
@@ -84,13 +84,52 @@ ROW_HEADER = [
     "probes",
 ]  # fmt: skip
 PAIR_HEADER = ["pair", "difference", "only a / only b", "p", "p by task", "p Holm", "same", "errors", "better"]
+MEASURED = {
+    "wobble": "wobble (--repeats 5 on live judges)",
+    "s": "seconds (live judges, first pass)",
+    "tokens": "tokens (live judges)",
+    "price": "price (--price NAME=USD)",
+    "probes": "probes (judge probe, then --probes)",
+}
+"""Columns that may be unknown for every judge, each with how it is measured."""
+JUDGE_WORDS = (
+    "right: mean credit, 1 for a run on which the judge says what people say; a run without a score earns none.",
+    "kappa: agreement beyond chance, 0 is what chance gives and 1 is perfect.",
+    "good passed, bad caught: of the runs that people passed, or failed, the share on which the judge did so too.",
+    "rank: 1 is best, with its 95 % interval over tasks. wobble: chance that two samples of a run differ.",
+)
+PAIR_WORDS = (
+    "difference: mean credit of the first less that of the second, with its 95 % interval over tasks.",
+    "p: how often equal judges would differ so much, by the exact McNemar test on passed and failed; p by task: by "
+    "flipping the sign of whole tasks.",
+    "p Holm: the larger of the two, corrected for the number of pairs; below .05 the better one is named.",
+    "same: equal verdicts, of the runs that both scored (how many, where not all). errors: correlation of being wrong.",
+)
+
+
+def judge_table(found: Comparison) -> list[list[str]]:
+    """A header and a row a judge, without the columns that are unknown for all."""
+    rows = [row_cells(row) for row in found.judges]
+    kept = [place for place, name in enumerate(ROW_HEADER) if name not in MEASURED or not _unknown(rows, place)]
+    return [[cells[place] for place in kept] for cells in (ROW_HEADER, *rows)]
+
+
+def unmeasured(found: Comparison) -> list[str]:
+    """What was measured of no judge, with how to: one line, or none."""
+    rows = [row_cells(row) for row in found.judges]
+    missing = [how for name, how in MEASURED.items() if _unknown(rows, ROW_HEADER.index(name))]
+    return [f"Not measured of any judge: {', '.join(missing)}."] if missing else []
+
+
+def _unknown(rows: list[list[str]], place: int) -> bool:
+    return all(row[place] in ("unknown", "not probed") for row in rows)
 
 
 def row_cells(row: JudgeRow) -> list[str]:
     """One judge as cells under ROW_HEADER; "-" where the scale has no such rate, "unknown" where nobody measured."""
     rank = "-" if row.rank is None else f"{row.rank:g}"
     if row.rank_low is not None and row.rank_high is not None:
-        rank += f" [{row.rank_low:g}, {row.rank_high:g}]"
+        rank += f" [{row.rank_low:.3g}, {row.rank_high:.3g}]"
     return [
         row.judge,
         _with_interval(row.right),
@@ -122,8 +161,9 @@ def _probes(found: ProbeFindings | None) -> str:
     return ", ".join(f"{PROBE_WORDS.get(name, name)} {_short(claim.value)}" for name, claim in found.claims.items())
 
 
-def pair_cells(pair: JudgePair) -> list[str]:
-    """One pair as cells under PAIR_HEADER."""
+def pair_cells(pair: JudgePair, n: int) -> list[str]:
+    """One pair as cells under PAIR_HEADER; `n` runs were shared."""
+    same = _short(pair.same) if pair.both in (0, n) else f"{_short(pair.same)} of {pair.both}"
     alone = "-" if pair.only_a is None else f"{pair.only_a} / {pair.only_b}"
     return [
         f"{pair.a} - {pair.b}",
@@ -132,7 +172,7 @@ def pair_cells(pair: JudgePair) -> list[str]:
         f"{pair.p:.2g}",
         "-" if pair.p_by_task is None else f"{pair.p_by_task:.2g}",
         f"{pair.p_adjusted:.2g}",
-        _short(pair.same),
+        same,
         _short(pair.errors),
         pair.better or "not shown",
     ]

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from judge.calibration.jury_errors import JuryErrors
 from judge.report import plots
 from judge.report.calibration import statistic_text
 from judge.report.compare import (
+    JUDGE_WORDS,
     PAIR_HEADER,
-    ROW_HEADER,
+    PAIR_WORDS,
     certificate_text,
+    judge_table,
     pair_cells,
     pairs_by_interest,
-    row_cells,
+    unmeasured,
 )
 from judge.report.jury import causes, jury_lines
 from judge.report.numbers import number
@@ -24,6 +27,8 @@ from judge.types.certificate import Certificate
 from judge.types.comparison import Comparison, Switch
 
 MOST_PAIRS = 200
+OPEN_PAIRS = 20
+"""Pairs that stand open; the others unfold."""
 
 
 def comparison_page(
@@ -41,20 +46,30 @@ def comparison_page(
         lstrip_blocks=True,
     )
     environment.globals.update(number=number, causes=causes, statistic_text=statistic_text)
+    environment.filters["coded"] = _coded
     pairs = pairs_by_interest(found)
+    header, *rows = judge_table(found)
     return environment.get_template("compare.html.jinja").render(
         found=found,
         switched=switched,
         certified=certificate_text(certificate).split("\n") if certificate is not None else [],
-        row_header=ROW_HEADER,
-        rows=[row_cells(row) for row in found.judges],
+        row_header=header,
+        rows=rows,
+        row_words=[*JUDGE_WORDS, *unmeasured(found)],
+        pair_words=PAIR_WORDS,
         pair_header=PAIR_HEADER,
-        pairs=[pair_cells(pair) for pair in pairs[:MOST_PAIRS]],
+        pairs=[pair_cells(pair, found.n) for pair in pairs[:MOST_PAIRS]],
+        open_pairs=OPEN_PAIRS,
         n_pairs=len(pairs),
         juries=[jury_lines(name, errors) for name, errors in juries.items()],
         unpriced=[row.judge for row in found.judges if row.work.usd is None],
         plots={name: Markup(svg) for name, svg in _plots(found).items()},
     )
+
+
+def _coded(text: str) -> Markup:
+    """The text, escaped, with what stands between backticks as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _plots(found: Comparison) -> dict[str, str]:
@@ -65,7 +80,7 @@ def _plots(found: Comparison) -> dict[str, str]:
             title="Agreement with people, with 95 % intervals over tasks",
             label="mean credit",
         ),
-        "matrix": plots.matrix(_same(found, names), names, title="How often two judges say the same"),
+        "matrix": plots.matrix(_same(found, names), names, title="Equal verdicts, of runs that both scored"),
         "ranks": "",
         "frontier": "",
     }

@@ -28,16 +28,26 @@ def jury_lines(name: str, found: JuryErrors) -> list[str]:
     if found.all_wrong is not None and found.unanimous is not None:
         who = "All members are" if len(found.members) >= len(seats) else f"{' and '.join(found.members)} are"
         lines.append(f"  {who} wrong together on {found.all_wrong:.1%} of the runs; no rule can save those.")
-        sure, split = (
-            "unknown" if value is None else f"{value:.0%}" for value in (found.right_if_unanimous, found.right_if_split)
-        )
-        lines.append(
-            f"  Unanimous on {found.unanimous:.0%} of runs, right on {sure} of these; right on {split} of the others."
-        )
+        lines.append(f"  {_unanimity(found)}")
     if found.weights:
         lines.append("  Weights: " + ", ".join(f"{name} {number(weight)}" for name, weight in found.weights.items()))
     lines += [_juror_line(juror) for juror in found.jurors]
     return lines + [f"  Warning: {warning}" for warning in found.warnings]
+
+
+def _unanimity(found: JuryErrors) -> str:
+    """How often all agree, a majority is left, or none; and how often it is right."""
+    unanimous, none = found.unanimous or 0.0, found.no_majority or 0.0
+    parts = [f"Unanimous on {unanimous:.0%} of runs"]
+    if found.right_if_unanimous is not None:
+        parts[0] += f", right on {found.right_if_unanimous:.0%} of these"
+    if found.right_if_split is not None:
+        parts.append(
+            f"a majority against others on {1 - unanimous - none:.0%}, right on {found.right_if_split:.0%} of these"
+        )
+    if none:
+        parts.append(f"no majority on {none:.0%}")
+    return "; ".join(parts) + "."
 
 
 def causes(counts: Mapping[str, int]) -> str:

@@ -85,6 +85,9 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def _svg(figure: Figure, title: str) -> str:
+    for axes in figure.axes:  # over the axes alone, a long title is cut where names take room on the left
+        axes.set_title("", loc="left")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold", color=INK)
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Title": title})
     text = buffer.getvalue()
@@ -236,7 +239,9 @@ def matrix(values: Sequence[Sequence[float | None]], names: Sequence[str], *, ti
                 continue
             axes.add_patch(_square(j, i, BLUE, max(0.0, min(1.0, value)) ** 2 * 0.8))
             if len(names) <= 24:
-                axes.text(j, i, f"{value:.2f}".removeprefix("0"), ha="center", va="center", fontsize=6)
+                shade = value**2 * 0.8
+                ink = "white" if shade > 0.45 else INK
+                axes.text(j, i, f"{value:.2f}".removeprefix("0"), ha="center", va="center", fontsize=7, color=ink)
     axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), title=title)
     shown = [_short(name) for name in names]
     axes.set_xticks(range(len(names)), shown, rotation=90, fontsize=7)

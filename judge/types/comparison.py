@@ -82,7 +82,8 @@ class JudgePair(Record):
         p: Exact McNemar on a binary scale, 1 where they never differ in being right; else that of `p_by_task`.
         p_by_task: Sign flips of whole tasks; None where every run is a task of its own.
         p_adjusted: The larger of the two after Holm's correction over all pairs.
-        same: Share of runs scored by both on which they gave the same value, and `kappa` between them.
+        both: Shared runs that both scored. `same`: share of those on which they gave the same value, and `kappa`
+            between them; None where there is no such run.
         errors: Correlation (phi) of being wrong; None where one of them is never or always right.
         better: The judge that is better at .05 after correction, or None.
     """
@@ -97,6 +98,7 @@ class JudgePair(Record):
     p: float
     p_by_task: float | None
     p_adjusted: float
+    both: int
     same: float | None
     kappa: float | None
     errors: float | None
@@ -135,7 +137,8 @@ class CompareDecision(Record):
 
     Attributes:
         best: The judge with the highest credit, or None where several share it.
-        level_with: Judges that are not shown to be worse than the highest.
+        level_with: Other judges that are not shown to be worse than the first of the highest. A judge that gave no
+            score at all is not among them.
         words: Sentences for people.
     """
 
@@ -224,7 +227,7 @@ class Switch(Record):
         usd_change: Price of a new verdict less that of an old one; None where one is unknown.
         tau: Kendall's tau-b between the two rankings of agents; None without two agents that rank.
         moved_mark: None where both judges pass or fail by themselves.
-        unchanged: Runs on which both said the same.
+        unchanged: Runs on which both said the same. `neither`: runs on which none of them gave a score.
     """
 
     omit_none: ClassVar[bool] = False
@@ -238,6 +241,7 @@ class Switch(Record):
     words: tuple[str, ...]
     flips: tuple[Flip, ...]
     unchanged: int
+    neither: int
     agents: tuple[RankChange, ...] = ()
     tau: float | None = None
     usd_change: float | None = None

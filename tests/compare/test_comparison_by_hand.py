@@ -93,6 +93,25 @@ def test_a_failed_verdict_stays_visible_and_earns_no_credit() -> None:
     assert any("shy gave no score on 2 of 4 runs" in word for word in found.decision.words)
 
 
+def test_a_judge_that_never_gave_a_score_is_level_with_nobody() -> None:
+    labels = [1, 0, 1, 0]
+    found = compared(
+        judged("a", labels, labels), judged("b", [1, None, 1, 1], labels), judged("c", [None] * 4, labels)
+    )
+    assert found.decision.best == "a"
+    assert found.decision.level_with == ("b",)
+    assert "c gave no score on any run: nothing can be said of its judgement." in found.decision.words
+    both = {(pair.a, pair.b): (pair.both, pair.same) for pair in found.pairs}
+    assert both == {("a", "b"): (3, pytest.approx(2 / 3)), ("a", "c"): (0, None), ("b", "c"): (0, None)}
+
+
+def test_nothing_is_said_where_no_judge_gave_a_score() -> None:
+    found = compared(*(judged(name, [None] * 3, [1, 0, 1]) for name in ("a", "b")))
+    assert found.decision.best is None
+    assert found.decision.level_with == ()
+    assert found.decision.words == ("No judge gave a score on any of the 3 shared runs: nothing can be compared.",)
+
+
 def test_judges_whose_names_differ_in_case_alone_stay_two() -> None:
     labels = [1, 0, 1, 0]
     found = compared(judged("GPT", labels, labels), judged("gpt", [1, 1, 1, 1], labels))

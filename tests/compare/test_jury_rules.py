@@ -15,6 +15,7 @@ from judge.calibration.recorded_jury import member_weights, seat
 from judge.calibration.shared_runs import shared_runs
 from judge.calibration.stacking import fit_stack, stacked_chance
 from judge.errors import StatisticsError, TooFewLabels
+from judge.report.jury import jury_lines
 from judge.types.jury import Jury
 
 THREE = ("a", "b", "c")
@@ -208,6 +209,21 @@ def test_errors_are_correlated_by_hand() -> None:
     assert found.effective_votes == pytest.approx(2.0)
     assert found.all_wrong == 0.25
     assert (found.unanimous, found.right_if_unanimous) == (0.5, 0.5)
+
+
+def test_a_split_without_a_majority_is_counted_and_not_held_against_it() -> None:
+    labels = [1, 1, 1, 1, 0]
+    # run 0: all right. run 1: three right. run 2: two against two. run 3: three wrong. run 4: two against two
+    said = {"a": [1, 1, 1, 0, 1], "b": [1, 1, 1, 0, 1], "c": [1, 1, 0, 0, 0], "d": [1, 0, 0, 1, 0]}
+    runs = shared_runs([judged(name, values, labels) for name, values in said.items()])
+    found = jury_errors(runs, tuple(said))
+    assert (found.unanimous, found.no_majority) == (0.2, 0.4)
+    assert (found.right_if_unanimous, found.right_if_split) == (1.0, 0.5)
+    assert "majority against others on 40%, right on 50% of these; no majority on 40%" in "\n".join(
+        jury_lines("jury/j", found)
+    )
+    two = jury_errors(runs, ("a", "d"))
+    assert two.right_if_split is None  # two that differ have no majority
 
 
 def test_copies_families_and_weak_members_are_warned_of() -> None:

@@ -217,6 +217,20 @@ def test_wrong_use_is_told(arguments: list[str], message: str, capsys: pytest.Ca
     assert message in capsys.readouterr().err
 
 
+def test_judges_that_fail_on_every_run_end_with_the_code_of_a_provider(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own_folder / "mute.yaml").write_text('{repeat: true, replies: [{text: "no JSON"}]}', encoding="utf-8")
+    (own_folder / "dumb.yaml").write_text('{repeat: true, replies: [{text: "none either"}]}', encoding="utf-8")
+    both = ["compare", "--set", "refunds", "--judge", "fake/mute.yaml"]
+    assert run([*both, "--judge", "fake/dumb.yaml"]) == 4
+    said = capsys.readouterr()
+    assert "No judge gave a score on any of the 25 shared runs: nothing can be compared." in said.out
+    assert "failed on every run" in said.err
+    assert run([*both, "--judge", "rules/process"]) == 0
+    assert "fake/mute.yaml gave no score on any run" in capsys.readouterr().out
+
+
 def test_a_judge_that_is_not_in_the_file_is_named_with_the_nearest(
     own_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,6 +61,13 @@ def test_flips_stand_with_both_reasons_and_what_broke_first() -> None:
     assert found.unchanged == 1
 
 
+def test_runs_without_a_score_from_either_are_not_said_to_be_the_same() -> None:
+    labels = [1, 1, 0, 0]
+    found = switched(judged("old", [1, None, None, 0], labels), judged("new", [1, None, 0, 1], labels))
+    assert (found.unchanged, found.neither, len(found.flips)) == (1, 1, 2)
+    assert found.words[1].endswith("on 1 of 4 runs both said the same, on 1 none of them gave a score.")
+
+
 def test_agents_whose_rank_changes_are_named() -> None:
     labels = [1, 1, 0, 0]
     agents = {"run-0": "x", "run-1": "x", "run-2": "y", "run-3": "y"}
