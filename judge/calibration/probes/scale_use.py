@@ -1,4 +1,4 @@
-"""Biases that need labels, not pairs: length beyond quality, and a pull towards the middle of the scale."""
+"""Biases that need labels, not pairs: length beyond quality, a pull to the middle, the use of the scale."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ LENGTH_BAND = 0.30
 """Innocent partial rank correlation of score and length at equal quality, in either direction."""
 MIDDLE_BAND = 0.20
 """Innocent difference of the distance from the middle, in shares of half the scale, in either direction."""
+USE_BAND = 0.20
+"""Innocent difference of the spread of scores and labels, in shares of half the scale, in either direction."""
 
 
 def length_given_quality(
@@ -94,3 +96,48 @@ def pull_to_middle(
     """
     distance = [2 * np.abs(numbers(values, what="values") - 0.5) for values in (quality, scores)]
     return leniency(*distance, scale=(0.0, 1.0), groups=groups, rng=rng, confidence=confidence)
+
+
+def use_of_scale(
+    scores: ArrayLike,
+    quality: ArrayLike,
+    *,
+    groups: Sequence[Hashable] | None = None,
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+) -> Statistic:
+    """Standard deviation of scores minus that of labels, in shares of half the scale: in [-1, 1].
+
+    Below 0 for a judge that uses a part of the scale only, wherever that part lies; above 0 for one that goes to its
+    ends where people do not. Null where labels do not vary, so that no use of the scale is called for.
+
+    Args:
+        scores, quality: Shape (n,), in [0, 1], both on the same scale; a NaN leaves the run out.
+
+    Raises:
+        StatisticsError: Shapes differ.
+    """
+    columns = [numbers(values, what=what) for values, what in ((scores, "scores"), (quality, "labels"))]
+    if len(columns[0]) != len(columns[1]):
+        raise StatisticsError(f"{len(columns[0])} scores and {len(columns[1])} labels.")
+    table = np.column_stack(columns)
+    kept = ~np.isnan(table).any(axis=1)
+    n = int(kept.sum())
+    if n < 2:
+        return undefined(f"{n} runs with score and label; 2 needed", n=n, confidence=confidence)
+    cluster = np.unique(cluster_codes(groups, len(table))[kept], return_inverse=True)[1].astype(np.int64)
+    score, label = table[kept, 0], table[kept, 1]
+    rows = sum_by_cluster(np.column_stack([np.ones(n), score, label, score**2, label**2]), cluster)
+    return bounded(
+        linear(rows, _difference_of_spread, None, 0.0),
+        n=n,
+        rng=rng,
+        confidence=confidence,
+        undefined_because="the labels do not vary",
+    )
+
+
+def _difference_of_spread(sums: Floats) -> Floats:
+    means = sums[:, 1:] / sums[:, :1]
+    score, label = (np.sqrt(np.maximum(means[:, 2 + k] - means[:, k] ** 2, 0.0)) for k in (0, 1))
+    return np.where(label > 1e-9, 2 * (score - label), np.nan)
