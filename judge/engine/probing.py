@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,14 @@ from judge.calibration.probes.report import (
     null_tables,
     specificity,
 )
-from judge.calibration.probes.scale_use import LENGTH_BAND, MIDDLE_BAND, length_given_quality, pull_to_middle
+from judge.calibration.probes.scale_use import (
+    LENGTH_BAND,
+    MIDDLE_BAND,
+    USE_BAND,
+    length_given_quality,
+    pull_to_middle,
+    use_of_scale,
+)
 from judge.config import Settings
 from judge.engine.connection import JudgeLike
 from judge.engine.facade import rubric_of, score_many
@@ -140,10 +147,14 @@ def planting(
         limit: Most runs of each kind; they are spread over the tasks.
         translations: Of what runs say, for a further bias probe.
 
+    A run that is given twice counts once; another one with the same id gets a number behind it.
+
     Raises:
         UsageError: No run passes and has a tool call, so that nothing can be probed; or a translation is of no such
-            run, or was given without asking for biases.
+            run, or was given without asking for biases; or two runs have one id, and labels go by ids; or runs are
+            the changed ones of an earlier probing.
     """
+    what = replace(what, runs=_distinct(what))
     if translations and "bias" not in kinds:
         raise UsageError("Translations are for the probe of biases, which was not asked for.")
     used = rubric_of(rubric, settings)
@@ -286,6 +297,29 @@ class _Asked:
         return found
 
 
+def _distinct(what: ProbeRuns) -> list[Trajectory]:
+    """The runs, each with an id of its own: verdicts are paired by it."""
+    changed = [run.id for run in what.runs if "mutation" in run.meta]
+    if changed:
+        raise UsageError(
+            f"{len(changed)} of the runs of {what.source} are changed ones of an earlier probing, e.g. {changed[0]!r}.",
+            hint="Give runs as they were; changed ones carry meta.mutation.",
+        )
+    kept: dict[str, Trajectory] = {}
+    for run in what.runs:
+        name, number = run.id, 1
+        while name in kept and kept[name].content_fingerprint != run.content_fingerprint:
+            number += 1
+            name = f"{run.id}#{number}"
+        if name != run.id and (run.id in what.passed or run.id in what.quality):
+            raise UsageError(
+                f"Two different runs of {what.source} have the id {run.id!r}, and labels go by ids.",
+                hint="Give one of the sets alone.",
+            )
+        kept.setdefault(name, run if name == run.id else run.model_copy(update={"id": name}))
+    return list(kept.values())
+
+
 def _has_call(run: Trajectory) -> bool:
     return any(step.kind == "tool_call" for step in run.steps)
 
@@ -331,7 +365,7 @@ def _unpaired(
     verdicts: Mapping[str, Verdict],
     rng: np.random.Generator,
 ) -> list[BiasRow]:
-    """Length beyond quality and the pull to the middle, on every labelled run of a rubric with one criterion."""
+    """Length beyond quality, pull to the middle and use of the scale, on every labelled run of one criterion."""
     if not runs or len(rubric.criteria) > 1:
         return []
     scores = [_nan(share_of_scale(verdicts.get(run.id))) for run in runs]
@@ -359,6 +393,16 @@ def _unpaired(
                 pairs=len(runs),
                 unit="share of half the scale",
                 note="distance from the middle, scores against labels",
+            )
+        )
+        rows.append(
+            bias_row(
+                "scale_use",
+                use_of_scale(scores, quality, groups=groups, rng=rng),
+                (-USE_BAND, USE_BAND),
+                pairs=len(runs),
+                unit="share of half the scale",
+                note="standard deviation, scores against labels",
             )
         )
     return rows

@@ -199,6 +199,26 @@ def test_a_limit_is_spread_over_tasks() -> None:
     assert [run.id for run in spread(runs, 4)] == ["r0", "r1", "r4", "r8"]
 
 
+def test_runs_with_one_id_are_told_apart_and_the_same_run_counts_once(settings: Settings) -> None:
+    one, other = refund("r", "task 1"), refund("r", "task 2")
+    other["steps"][-1]["text"] = other["final"] = "Refunded."
+    runs = [Trajectory.from_json(data) for data in (one, other, one, other)]
+    made = planting(ProbeRuns(runs, "the test"), RUBRIC, settings=settings, kinds=("fault", "bias"))
+    assert [run.id for run in made.good] == ["r", "r#2"]
+    ids = [run.id for run in made.runs()]
+    assert len(ids) == len(made.good) + len(made.mutants) + len(made.sides)
+    assert probe(made, settings=settings, judge=oracle(made)).parents == 2
+    with pytest.raises(UsageError, match="have the id 'r', and labels go by ids"):
+        planting(ProbeRuns(runs, "the test", passed={"r": True}), RUBRIC, settings=settings)
+
+
+def test_changed_runs_are_not_changed_again(settings: Settings) -> None:
+    made = planted(1, settings, "fault")
+    again = ProbeRuns([one.linked() for one in made.mutants], "the test")
+    with pytest.raises(UsageError, match="17 of the runs of the test are changed ones"):
+        planting(again, RUBRIC, settings=settings)
+
+
 def test_runs_without_a_call_cannot_be_probed(settings: Settings) -> None:
     run = Trajectory.from_json(refund())
     bare = run.model_copy(update={"steps": run.steps[:2]})
