@@ -16,13 +16,12 @@ from typing import Any, ClassVar
 from judge.config import Settings
 from judge.engine.batch_engine import DETACHING, BatchEngine, BatchJob, batch_engine
 from judge.engine.bench import Bench, make_bench
-from judge.engine.connection import JudgeLike, Opened, OpenJury, cache_failures
+from judge.engine.connection import JudgeLike, Opened, OpenJury
 from judge.engine.control import Control
 from judge.engine.escalating import escalating
 from judge.engine.facade import open_judge, rubric_of, settings_of
 from judge.engine.guarantee import with_guarantee
 from judge.engine.intake import as_reference
-from judge.engine.local import LocalEngine
 from judge.engine.loop import PRIVATE
 from judge.engine.observed import observed
 from judge.engine.provider_batch import ProviderBatchEngine
@@ -215,11 +214,12 @@ class _Session:
                 setup.standing.require()
             await self._check_escalation(bench, engine, require_trust=require_trust)
             manifest = self._manifest(setup, resume=resume)
-            with RunFolder.start(self._path, manifest, resume=resume, new_input=new_input) as folder:
-                if not isinstance(engine, ProviderBatchEngine):
-                    check_nothing_at_provider(self._path)
-                folder.scan(self._trajectories())
-                return await self._run(folder, engine, opened, setup, count_earlier=count_earlier, begun=begun)
+            async with engine.ready(opened, self._settings):
+                with RunFolder.start(self._path, manifest, resume=resume, new_input=new_input) as folder:
+                    if not isinstance(engine, ProviderBatchEngine):
+                        check_nothing_at_provider(self._path)
+                    folder.scan(self._trajectories())
+                    return await self._run(folder, engine, opened, setup, count_earlier=count_earlier, begun=begun)
 
     async def _check_escalation(self, bench: Bench, engine: BatchEngine, *, require_trust: bool) -> None:
         """Refuses now what would fail later, and writes into the rules what their guarantee shows."""
@@ -278,7 +278,9 @@ class _Session:
                 )
             except JudgeError as cause:
                 error = cause
-        lost = cache_failures(opened) if isinstance(engine, LocalEngine) else None  # others have caches of their own
+        lost = engine.cache_failures(opened) if pending else 0
+        if pending and set(self._settings.escalate.to) - {PERSON}:
+            lost = None  # the second judge has a cache of its own, and nobody counts there
         result = self._result(folder, totals, kept=kept, error=error, lost=lost, seconds=time.monotonic() - begun)
         facts = {"folder": result.folder, "judged": result.judged, "pending": result.pending, "stopped": result.stopped}
         LOG.info("batch ends", extra={"facts": facts})

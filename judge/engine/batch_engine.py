@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -75,6 +76,18 @@ class BatchJob:
 
 class BatchEngine(Protocol):
     """Carries out a batch."""
+
+    def ready(self, judge: Opened, settings: Settings) -> AbstractAsyncContextManager[None]:
+        """Finds out before a folder is made what would end the run before its first call; holds what that opened.
+
+        Raises:
+            UsageError, ConfigError: The engine cannot carry out a batch with this judge or these settings.
+        """
+        ...
+
+    def cache_failures(self, judge: Opened) -> int | None:
+        """Reads and writes that the run's caches failed to do, after `run`; None where that is not known."""
+        ...
 
     async def run(
         self,

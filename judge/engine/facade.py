@@ -5,6 +5,7 @@ Blocking calls run on one private event loop, so they also work where a loop is 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
@@ -26,6 +27,7 @@ from judge.metrics import measure as measure_all
 from judge.policy import check as check_policy
 from judge.prompt import load_rubric
 from judge.protocols import Cache, CustomCheck
+from judge.providers.cache import CacheWarning
 from judge.providers.caches import open_cache
 from judge.providers.connection import connect
 from judge.store.ledger import DayLedger
@@ -355,7 +357,7 @@ async def open_judge(judge: JudgeLike | None, settings: Settings) -> AsyncIterat
     if not isinstance(asked, str | Jury):
         yield asked
         return
-    cache = open_cache(settings)
+    cache = _cache_for(asked, settings)
     try:
         opened = (
             _open_jury(asked, settings, cache) if isinstance(asked, Jury) else connect(asked, settings, cache=cache)
@@ -367,6 +369,21 @@ async def open_judge(judge: JudgeLike | None, settings: Settings) -> AsyncIterat
     finally:
         if cache is not None:
             cache.close()
+
+
+def _cache_for(judge: str | Jury, settings: Settings) -> Cache | None:
+    """The cache, opened. A judge that keeps nothing there needs none: where it is away, that is only warned of."""
+    try:
+        return open_cache(settings)
+    except UsageError as error:
+        if isinstance(judge, Jury) or connect(judge, settings).keeps:
+            raise
+        warnings.warn(
+            f"{error.message} {judge} calls no model and keeps nothing there, so the run goes on without it.",
+            CacheWarning,
+            stacklevel=2,
+        )
+        return None
 
 
 def jury_of(judge: JudgeLike | None, settings: Settings) -> Jury | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 
+from judge.config import Settings
 from judge.engine.batch_engine import BatchJob
 from judge.engine.bench import make_bench
+from judge.engine.connection import Opened, cache_failures
 from judge.engine.control import Control
 from judge.engine.escalating import escalating
 from judge.engine.facade import ledger_of
@@ -16,6 +19,15 @@ from judge.types.verdict import Verdict
 
 class LocalEngine:
     """Judges in the running event loop, with the job's own connection."""
+
+    @asynccontextmanager
+    async def ready(self, judge: Opened, settings: Settings) -> AsyncIterator[None]:
+        """As `BatchEngine.ready`: nothing is needed but the judge."""
+        yield
+
+    def cache_failures(self, judge: Opened) -> int | None:
+        """As `BatchEngine.cache_failures`."""
+        return cache_failures(judge)
 
     async def run(
         self,

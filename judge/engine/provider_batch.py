@@ -12,16 +12,18 @@ the prompts or replies of a round.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from judge.config import Settings
 from judge.engine.batch_call import save_call
 from judge.engine.batch_desk import BatchDesk, Waiting
 from judge.engine.batch_engine import BatchJob
 from judge.engine.batch_outcomes import counted
 from judge.engine.batch_purse import BatchPurse
-from judge.engine.connection import Connection, OpenJury
+from judge.engine.connection import Connection, Opened, OpenJury, cache_failures
 from judge.engine.control import Control
 from judge.engine.draw import numbered
 from judge.engine.facade import ledger_of
@@ -42,6 +44,16 @@ from judge.voting.usage import add_known
 class ProviderBatchEngine:
     """Hands requests in, waits for the outcomes, and makes verdicts of them; `detach`ed, it does not wait."""
 
+    @asynccontextmanager
+    async def ready(self, judge: Opened, settings: Settings) -> AsyncIterator[None]:
+        """As `BatchEngine.ready`: one judge, whose provider has a batch API."""
+        await open_batches(_one(judge).name, settings).aclose()
+        yield
+
+    def cache_failures(self, judge: Opened) -> int | None:
+        """As `BatchEngine.cache_failures`: the passes look replies up here."""
+        return cache_failures(judge)
+
     async def run(
         self,
         job: BatchJob,
@@ -52,18 +64,23 @@ class ProviderBatchEngine:
         progress: Callable[[Progress], None] | None,
     ) -> None:
         """As `BatchEngine.run`. `trajectories` is gone over more than once."""
-        if isinstance(job.connection, OpenJury) or not isinstance(job.judge, str):
-            raise UsageError(
-                f"{job.connection.name} is a jury, and batches are handed in for one judge.",
-                hint="Give each judge a run of its own, or use --engine local.",
-            )
-        api = open_batches(job.judge, job.settings)
+        connection = _one(job.connection)
+        api = open_batches(connection.name, job.settings)
         try:
             with BatchLedger(job.folder) as ledger:
                 save_call(job)
-                await _Session(job, api, ledger, job.connection, control, done, progress).run(trajectories)
+                await _Session(job, api, ledger, connection, control, done, progress).run(trajectories)
         finally:
             await api.aclose()
+
+
+def _one(judge: Opened) -> Connection:
+    if isinstance(judge, OpenJury):
+        raise UsageError(
+            f"{judge.name} is a jury, and batches are handed in for one judge.",
+            hint="Give each judge a run of its own, or use --engine local.",
+        )
+    return judge
 
 
 class _Session:

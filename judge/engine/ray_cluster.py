@@ -57,6 +57,11 @@ def check_address(address: str | None) -> None:
         _knock(address)
 
 
+def is_plain(address: str) -> bool:
+    """Whether an address is a HOST:PORT, at which `check_address` has knocked."""
+    return ":" in address
+
+
 def _ray() -> Any:
     keep_ray_offline()
     try:
@@ -95,9 +100,9 @@ def connect(ray: Any, address: str | None, *, cpus: int | None = None) -> None:
 
 def _knock(address: str) -> None:
     """Raises at once where nobody listens: Ray itself would go on trying."""
-    host, colon, port = address.rpartition(":")
-    if not colon:
+    if not is_plain(address):
         return  # "auto", or a name that Ray knows
+    host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=KNOCK_S).close()
     except (OSError, ValueError) as error:

@@ -8,10 +8,10 @@ in memory at once is the blocks under way.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,10 +19,11 @@ from typing import Any
 
 from judge.config import Settings
 from judge.engine.batch_engine import BatchJob
+from judge.engine.connection import Opened as OpenedJudge
 from judge.engine.control import Control
 from judge.engine.facade import ledger_of
 from judge.engine.ray_budget import BudgetKeeper, budget_lost
-from judge.engine.ray_cluster import check_address, joined
+from judge.engine.ray_cluster import check_address, is_plain, joined
 from judge.engine.ray_worker import Assignment, Item, JudgeWorker, Opened, Report
 from judge.engine.run import Count, Progress, reference_of
 from judge.engine.sent_error import SentError
@@ -60,6 +61,20 @@ class RayEngine:
         """
         check_address(address)
         self._address = address
+        self._cache_failures: int | None = None
+
+    @asynccontextmanager
+    async def ready(self, judge: OpenedJudge, settings: Settings) -> AsyncIterator[None]:
+        """As `BatchEngine.ready`: where only Ray can tell whether a cluster is at the address, it is joined now."""
+        if self._address is None or is_plain(self._address):
+            yield
+            return
+        async with joined(self._address):
+            yield
+
+    def cache_failures(self, judge: OpenedJudge) -> int | None:
+        """As `BatchEngine.cache_failures`: of all workers; None once one of them was lost with its count."""
+        return self._cache_failures
 
     async def run(
         self,
@@ -72,7 +87,11 @@ class RayEngine:
     ) -> None:
         """As `BatchEngine.run`."""
         async with joined(self._address) as ray:
-            await _Crew(ray, job, trajectories, control=control, done=done, progress=progress).run()
+            crew = _Crew(ray, job, trajectories, control=control, done=done, progress=progress)
+            try:
+                await crew.run()
+            finally:
+                self._cache_failures = crew.cache_failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +136,7 @@ class _Crew:
         self._ever_opened = False
         self._losses = 0
         self._keeper: Any = None
+        self.cache_failures: int | None = 0
 
     async def run(self) -> None:
         if self._job.setup.capped:
@@ -304,6 +324,7 @@ class _Crew:
         if self._workers.pop(name, None) is None:
             return  # another of its blocks said so already
         self._losses += 1
+        self.cache_failures = None
         where = {} if opened is None else {"pid": opened.pid, "host": opened.host}
         LOG.warning("worker lost", extra={"facts": {"worker": name, **where, "losses_in_a_row": self._losses}})
         if self._keeper is not None:
@@ -369,15 +390,23 @@ class _Crew:
                 )
 
     async def _close(self) -> None:
+        """Closes the workers, and takes down what their caches failed to do; one that does not say makes it unknown."""
         closing = [asyncio.ensure_future(self._closed(handle)) for handle in self._workers.values()]
-        if closing:
-            await asyncio.wait(closing, timeout=CLOSE_S)
+        if not closing:
+            return
+        closed, late = await asyncio.wait(closing, timeout=CLOSE_S)
+        for failures in [None for _ in late] + [each.result() for each in closed]:
+            if self.cache_failures is not None:
+                self.cache_failures = None if failures is None else self.cache_failures + failures
 
-    async def _closed(self, handle: Any) -> None:
+    async def _closed(self, handle: Any) -> int | None:
         from ray.exceptions import RayError
 
-        with contextlib.suppress(RayError):
-            await handle.close.remote()
+        try:
+            failures: int | None = await handle.close.remote()
+        except RayError:
+            return None
+        return failures
 
 
 def check_same(mine: Mapping[str, str], opened: Opened) -> None:

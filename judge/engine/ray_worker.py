@@ -13,6 +13,8 @@ from typing import Any
 
 from judge.config import Settings
 from judge.engine.bench import Bench, make_bench
+from judge.engine.connection import Opened as OpenedJudge
+from judge.engine.connection import cache_failures
 from judge.engine.escalating import escalating
 from judge.engine.facade import open_judge
 from judge.engine.judging import Stopped
@@ -84,6 +86,7 @@ class JudgeWorker:
         self._draining = False
         self._stack = AsyncExitStack()
         self._bench: Bench | None = None
+        self._judge: OpenedJudge | None = None
 
     async def open(self) -> Opened | SentError:
         """Opens the judge; the error says why it cannot be opened here."""
@@ -92,6 +95,7 @@ class JudgeWorker:
             os.chdir(given.folder)
         try:
             opened = await self._stack.enter_async_context(open_judge(given.judge, given.settings))
+            self._judge = opened
             bench = make_bench(
                 observed(opened, given.settings), given.rubric, given.settings, policy=given.policy, purse=self._purse
             )
@@ -146,11 +150,16 @@ class JudgeWorker:
         """Lets no further trajectory begin; those under way are finished."""
         self._draining = True
 
-    async def close(self) -> None:
-        """Closes the judge, and sends what telemetry holds: the process is ended from outside."""
+    async def close(self) -> int | None:
+        """Closes the judge, and sends what telemetry holds: the process is ended from outside.
+
+        Returns:
+            Reads and writes that the cache failed to do; None where nobody counts.
+        """
         await self._stack.aclose()
         if self._assignment.settings.telemetry:
             await asyncio.to_thread(flush, FLUSH_S)
+        return None if self._judge is None else cache_failures(self._judge)
 
     def _opened(self) -> Bench:
         if self._bench is None:

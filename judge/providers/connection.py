@@ -56,6 +56,7 @@ class Connection:
         context_tokens: Tokens that prompt and reply may take together, or None where unknown.
         most_at_once: Calls that a judge in this process takes at once, or None where only settings limit them.
         requests: Calls of `complete` that reached the provider, retries included.
+        keeps: Whether replies of this judge go into a cache, where there is one.
     """
 
     def __init__(
@@ -80,7 +81,8 @@ class Connection:
         self._opened = opened
         self._sharing = opened if isinstance(opened, SharingProvider) else None
         self._settings = settings
-        self._cache = cache if getattr(opened, "cacheable", not opened.offline) else None
+        self.keeps: bool = getattr(opened, "cacheable", not opened.offline)
+        self._cache = cache if self.keeps else None
         self._shared_cache = self._cache if isinstance(self._cache, SharedCache) else None
         self._missed: dict[int, tuple[Request, str]] = {}
         self._sleep = sleep

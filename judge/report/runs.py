@@ -65,6 +65,8 @@ def batch_text(result: BatchResult) -> str:
         on = "" if result.stopped == "detached" else " Go on with --resume."
         lines.append(f"stopped: {STOPPED.get(result.stopped, result.stopped)}.{on}")
     lines.append(summary_text(result.summary))
+    if result.judged and result.summary.cache_failures is None:
+        lines.append("whether the reply cache failed at times is not known")
     lines.append(spend_text(result.spend))
     if result.spend.calls:
         each = f"cost of a verdict: {usd(result.usd_per_verdict)}"

@@ -41,6 +41,8 @@ from judge.types.verdict import Verdict
 
 RESULTS = "results.jsonl"
 SUMMARY = "summary.json"
+OWN = {MANIFEST, RESULTS, SUMMARY, INDEX, f"{INDEX}-wal", f"{INDEX}-shm", LOCK}
+"""All files of a run that left no requests at a provider. One that ended before its first verdict is begun anew."""
 LISTED = 20
 """Duplicate ids named in the error; the rest is counted."""
 
@@ -72,21 +74,14 @@ class RunFolder:
                 changed are judged, the rest is kept.
 
         Raises:
-            UsageError: There is a run and `resume` is not given; or the folder is in use, holds other
-                files, or cannot be written; or the input changed and `new_input` is not given.
+            UsageError: There is a run that came to something and `resume` is not given; or the folder is in use,
+                holds other files, or cannot be written; or the input changed and `new_input` is not given.
             FingerprintMismatch: Rubric, judge, policy or references changed; the message says how.
         """
         check_folder_name(path)
-        found = (path / MANIFEST).is_file()
-        if found and not resume:
-            raise UsageError(
-                f"There is a run in {str(path)!r} already.",
-                hint="Give --resume to go on with it, or another folder with --out.",
-            )
-        if not found and path.is_dir() and {file.name for file in path.iterdir()} - {LOCK, INDEX}:
-            raise UsageError(
-                f"The folder {str(path)!r} holds other files and no run.", hint="Give a new or empty folder with --out."
-            )
+        found = resume and (path / MANIFEST).is_file()
+        if not found:
+            _check_free(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -98,7 +93,8 @@ class RunFolder:
                 manifest = manifest.model_copy(update={"created": read_manifest(path).created})
             try:
                 if not found:
-                    for name in (INDEX, f"{INDEX}-wal", f"{INDEX}-shm"):
+                    _check_free(path)  # another process may have come and gone
+                    for name in (RESULTS, SUMMARY, INDEX, f"{INDEX}-wal", f"{INDEX}-shm"):
                         (path / name).unlink(missing_ok=True)
                 write_whole(path / MANIFEST, json.dumps(manifest.to_json(), ensure_ascii=False, indent=2) + "\n")
                 index = Index(path / INDEX)
@@ -322,6 +318,24 @@ def _is_run(path: Path) -> bool:
     except UsageError:
         return False
     return True
+
+
+def _check_free(path: Path) -> None:
+    """A run can begin in a folder that holds nothing, or a run that ended before its first verdict.
+
+    Raises:
+        UsageError: It holds something else.
+    """
+    names = {file.name for file in path.iterdir()} if path.is_dir() else set()
+    if names - OWN and MANIFEST not in names:
+        raise UsageError(
+            f"The folder {str(path)!r} holds other files and no run.", hint="Give a new or empty folder with --out."
+        )
+    if names - OWN or (RESULTS in names and (path / RESULTS).stat().st_size):
+        raise UsageError(
+            f"There is a run in {str(path)!r} already.",
+            hint="Give --resume to go on with it, or another folder with --out.",
+        )
 
 
 def _prints(manifest: Manifest) -> dict[str, str]:

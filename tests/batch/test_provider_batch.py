@@ -235,8 +235,6 @@ def test_progress_counts_over_all_passes(tmp_path: Path) -> None:
 def test_a_jury_is_refused(tmp_path: Path) -> None:
     run = batches(OPENAI, tmp_path, items=1)
     jury = Jury(name="jury/two", members=("openai/m1", "anthropic/m1"))
-    with run.server as server:
-        outcome = run.run(judge_like=jury)
-    assert outcome.error is not None
-    assert "jury/two is a jury" in outcome.error.message
-    assert server.sizes == []
+    with run.server as server, pytest.raises(UsageError, match="jury/two is a jury"):
+        run.run(judge_like=jury)
+    assert (server.sizes, run.folder.exists()) == ([], False)

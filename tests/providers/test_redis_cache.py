@@ -405,7 +405,9 @@ def test_the_command_line_refuses_or_goes_without_as_it_is_told(
     run["steps"] = [{"index": 1, "kind": "final", "text": "done"}]
     (tmp_path / "in.json").write_text(json.dumps(run), encoding="utf-8")
     monkeypatch.setenv("JUDGE_CACHE", f"redis://:{QUOTED}@127.0.0.1:1/0")
-    arguments = ["score", str(tmp_path / "in.json"), "--judge", "fake/always-3", "--json"]
+    kept = tmp_path / "kept.json"
+    kept.write_text(json.dumps({"default": 3, "cache": True}), encoding="utf-8")
+    arguments = ["score", str(tmp_path / "in.json"), "--judge", f"fake/{kept}", "--json"]
     assert command(arguments) == 2
     said = json.loads(capsys.readouterr().err)["error"]
     assert said["kind"] == "config_error"
@@ -415,6 +417,10 @@ def test_the_command_line_refuses_or_goes_without_as_it_is_told(
     with pytest.warns(CacheWarning, match="goes on without it"):
         assert command([*arguments, "--cache-optional"]) == 0
     assert json.loads(capsys.readouterr().out)["summary"]["scored"] == 1
+    for judge in ("rules/process", "fake/always-3"):  # which keep nothing there
+        with pytest.warns(CacheWarning, match=f"127.0.0.1:1/0 does not answer.*{judge} .*keeps nothing there"):
+            assert command([*arguments[:3], judge, "--json"]) == 0
+        assert "LEAK" not in capsys.readouterr().err
 
 
 def test_a_judge_behind_it_asks_once_and_then_reads(

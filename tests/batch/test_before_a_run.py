@@ -1,0 +1,124 @@
+"""What can be known before the first call is said before a folder is made; a run that came to nothing is no run."""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batch_items import GOOD, ITEM, RUBRIC, JudgeServer, name_of, provider_settings, recorded, settings_of, write_items
+from loopback import LoopbackServer, Received, Scripted, chat, claude
+
+from judge.cli.logs import logging_to
+from judge.engine.batch import judge_batch
+from judge.errors import ConfigError, UsageError
+
+
+def test_a_judge_without_a_batch_api_leaves_no_folder(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 2)
+    settings = settings_of(tmp_path, "http://127.0.0.1:1")
+    with pytest.raises(UsageError, match="'fake/always-3' has no batch API here"):
+        judge_batch(
+            [source], RUBRIC, out=tmp_path / "run", judge="fake/always-3", engine="provider-batch", settings=settings
+        )
+    assert not (tmp_path / "run").exists()
+
+
+def test_no_cluster_of_this_machine_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    import judge.engine.ray_cluster as cluster
+
+    def nobody(ray: object, address: str | None) -> None:
+        raise ConfigError(f"No Ray cluster could be joined at {address!r}: none is running")
+
+    monkeypatch.setattr(cluster, "connect", nobody)
+    source = write_items(tmp_path / "in.jsonl", 2)
+    with pytest.raises(ConfigError, match="No Ray cluster could be joined at 'auto'"):
+        judge_batch(
+            [source],
+            RUBRIC,
+            out=tmp_path / "run",
+            judge="fake/always-3",
+            engine="ray",
+            address="auto",
+            settings=settings_of(tmp_path, "http://127.0.0.1:1"),
+        )
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_ended_before_its_first_verdict_is_begun_anew_by_any_judge(tmp_path: Path) -> None:
+    source, out = write_items(tmp_path / "in.jsonl", 2), tmp_path / "run"
+    with JudgeServer(lambda item, before: Scripted(401, {"error": {"message": "Incorrect key"}})) as server:
+        ended = judge_batch([source], RUBRIC, out=out, settings=settings_of(tmp_path, server.url))
+    assert ended.error is not None
+    assert (ended.result.judged, recorded(out)) == (0, [])
+    begun = judge_batch([source], RUBRIC, out=out, judge="fake/always-3", settings=settings_of(tmp_path, server.url))
+    assert (begun.result.judge, begun.result.judged, begun.result.kept) == ("fake/always-3", 2, 0)
+    with pytest.raises(UsageError, match="There is a run"):
+        judge_batch([source], RUBRIC, out=out, judge="fake/always-3", settings=settings_of(tmp_path, server.url))
+
+
+def test_requests_at_a_provider_are_something_that_a_run_came_to(tmp_path: Path) -> None:
+    source, out = write_items(tmp_path / "in.jsonl", 1), tmp_path / "run"
+    with JudgeServer(lambda item, before: Scripted(401, {"error": {"message": "Incorrect key"}})) as server:
+        judge_batch([source], RUBRIC, out=out, settings=settings_of(tmp_path, server.url))
+    (out / "batches").mkdir()
+    with pytest.raises(UsageError, match="There is a run"):
+        judge_batch([source], RUBRIC, out=out, judge="fake/always-3", settings=settings_of(tmp_path, server.url))
+    (out / "batches").rmdir()
+    (out / "mine.txt").write_text("not of a run", encoding="utf-8")
+    (out / "manifest.json").unlink()
+    with pytest.raises(UsageError, match="holds other files and no run"):
+        judge_batch([source], RUBRIC, out=out, judge="fake/always-3", settings=settings_of(tmp_path, server.url))
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_g_d10_bodies_without_an_answer_are_errors_by_name_and_the_batch_goes_on(
+    provider: str, case: Callable[[str], dict[str, Any]], tmp_path: Path
+) -> None:
+    """All bodies of one provider in one run, with a good one behind them. "empty" is our word for "empty_response"."""
+    entry = case("G-D10")
+    exact = entry["right"]["exact"]
+    rows = zip(entry["input"]["bodies"], exact["kinds"], exact["scores"], strict=True)
+    mine = [row for row in rows if ("choices" in row[0]) == (provider == "openai")]
+    good = chat(GOOD) if provider == "openai" else claude({"type": "text", "text": GOOD})
+    answers = {name_of(number): Scripted(body=body) for number, (body, _, _) in enumerate(mine)}
+    source, out = write_items(tmp_path / "in.jsonl", len(mine) + 1), tmp_path / "run"
+
+    def answer(received: Received) -> Scripted:
+        return answers.get(ITEM.search(json.dumps(received.body["messages"]))[0], good)  # type: ignore[index]
+
+    with LoopbackServer(answer) as server:
+        made = judge_batch(
+            [source],
+            RUBRIC,
+            out=out,
+            settings=provider_settings(tmp_path, server.url, provider, batch_api={}, retries=0),
+        )
+    lines = [json.loads(line) for line in (out / "results.jsonl").read_bytes().splitlines()]
+    found = {line["trajectory_id"]: line for line in lines}
+    assert [found[name]["errors"][0]["kind"] for name in answers] == [
+        kind.removesuffix("_response") for _, kind, _ in mine
+    ]
+    assert [found[name].get("score") for name in answers] == [score for _, _, score in mine]
+    for name, (body, _, _) in zip(answers, mine, strict=True):
+        assert found[name]["usage"].get("input_tokens") == body.get("usage", {}).get("prompt_tokens")
+    assert exact["batch_exit"] == "continues"
+    assert found[name_of(len(mine))]["score"] == 4
+    assert (made.error, made.result.pending) == (None, len(mine))
+
+
+def test_the_log_holds_warnings_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(warnings, "showwarning", lambda message, *where, **more: shown.append(str(message)))
+    with warnings.catch_warnings(), logging_to(str(tmp_path / "log.jsonl")):
+        warnings.simplefilter("always")
+        monkeypatch.setattr(logging.getLogger("judge"), "disabled", False)
+        warnings.warn("the cache is away", UserWarning, stacklevel=1)
+    (line,) = [json.loads(text) for text in (tmp_path / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert (line["level"], line["kind"], line["message"]) == ("warning", "UserWarning", "the cache is away")
+    assert shown == ["the cache is away"]
