@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
 from judge.errors import UsageError
 
@@ -26,6 +28,14 @@ class JsonLines(logging.Formatter):
             **(facts if isinstance(facts, dict) else {}),
         }
         return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def _logged_too(logger: logging.Logger, shown: Callable[..., Any]) -> Callable[..., Any]:
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        logger.warning("warning", extra={"facts": {"kind": category.__name__, "message": str(message)}})
+        shown(message, category, *where, **more)
+
+    return show
 
 
 @contextmanager
@@ -50,9 +60,13 @@ def logging_to(target: str | None) -> Iterator[None]:
     logger.propagate = False
     if target is not None:
         logger.setLevel(logging.INFO)
+    shown = warnings.showwarning
+    if target is not None:
+        warnings.showwarning = _logged_too(logger, shown)
     try:
         yield
     finally:
+        warnings.showwarning = shown
         logger.removeHandler(handler)
         handler.close()
         logger.setLevel(before[0])

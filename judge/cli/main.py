@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 import typer
@@ -134,7 +135,15 @@ def main() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="backslashreplace")
+    warnings.showwarning = _warn
     sys.exit(run(sys.argv[1:]))
+
+
+def _warn(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: object = None, line: object = ""
+) -> None:
+    """A warning as people read it: without the place in the code that gave it."""
+    note(f"warning: {message}")
 
 
 def _usage_hint(error: Exception) -> str:
