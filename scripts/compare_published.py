@@ -1,8 +1,8 @@
 """Compare published judges on published labels and write the pages: `python scripts/compare_published.py DATA [OUT]`.
 
 DATA is the folder with agentprocessbench, livemcpbench, llmbar and pandalm (docs/compare.md says where they are from);
-OUT is a folder for the pages, ./published by default. Prices are not part of the data: the frontier needs
-`--price NAME=USD` of your own, given after the folders.
+OUT is a folder for the pages, ./published by default. Prices are not part of the data: the frontiers are drawn with
+those assumed in scripts/published/prices.yaml, and with `--price NAME=USD` of your own, given after the folders.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 from judge.calibration.comparison import compare
 from judge.calibration.dataset import Dataset
@@ -64,6 +65,16 @@ def comparisons(data: Path) -> dict[str, list[str]]:
             "--judge", f"jury:{FIELDS / 'jury_pandalm.yaml'}",
         ],
     }  # fmt: skip
+
+
+def assumed_prices(name: str) -> list[str]:
+    """`--price` for every judge of a data set whose price is assumed; see prices.yaml."""
+    table = yaml.safe_load((FIELDS / "prices.yaml").read_text(encoding="utf-8"))
+    tokens, out = table["tokens"], []
+    for judge, (sent, written) in table.get(name, {}).items():
+        wrote = tokens["thinking" if judge in table["thinking"] else "output"]
+        out += ["--price", f"{judge}={(tokens['input'] * sent + wrote * written) / 1e6:.6f}"]
+    return out
 
 
 def contests(rows: list[dict[str, Any]], judge: str, subset: str, strategy: str = "Vanilla") -> list[Contest]:
@@ -140,6 +151,9 @@ def show(name: str, arguments: list[str], out: Path) -> None:
     twins = sorted({name for name in names if [other.casefold() for other in names].count(name.casefold()) > 1})
     if twins:
         print(f"  Names that differ only in case stay two judges: {', '.join(twins)}")
+    best = [f"{p['judge']} (${p['usd']:.4g}, {p['right']:.3f})" for p in document["frontier"] if p["on_frontier"]]
+    if best:
+        print(f"  Frontier at assumed prices (none is both cheaper and better): {'; '.join(best)}")
     for row in document["judges"]:
         if row["failures"]:
             print(f"  {row['judge']}: no score on " + ", ".join(f"{n} ({why})" for why, n in row["failures"].items()))
@@ -168,7 +182,7 @@ def pandalm_people(path: Path) -> None:
 
 def main(data: Path, out: Path, prices: list[str]) -> None:
     for name, arguments in comparisons(data).items():
-        show(name, [*arguments, *(prices if name != "pandalm" else [])], out)
+        show(name, [*arguments, *assumed_prices(name), *(prices if name != "pandalm" else [])], out)
     print("== pandalm, people")
     pandalm_people(data / "pandalm" / "testset-v1.json")
     print("== llmbar, both orders")

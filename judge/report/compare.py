@@ -83,7 +83,7 @@ ROW_HEADER = [
     "judge", "right", "kappa", "good passed", "bad caught", "rank", "scored", "wobble", "s", "tokens", "price",
     "probes",
 ]  # fmt: skip
-PAIR_HEADER = ["pair", "difference", "only a / only b", "p", "p by task", "p Holm", "same", "errors", "better"]
+PAIR_HEADER = ["pair", "better", "difference", "only a / only b", "p", "p by task", "p Holm", "same", "errors"]
 MEASURED = {
     "wobble": "wobble (--repeats 5 on live judges)",
     "s": "seconds (live judges, first pass)",
@@ -167,6 +167,7 @@ def pair_cells(pair: JudgePair, n: int) -> list[str]:
     alone = "-" if pair.only_a is None else f"{pair.only_a} / {pair.only_b}"
     return [
         f"{pair.a} - {pair.b}",
+        pair.better or "not shown",
         _with_interval(pair.difference),
         alone,
         f"{pair.p:.2g}",
@@ -174,7 +175,6 @@ def pair_cells(pair: JudgePair, n: int) -> list[str]:
         f"{pair.p_adjusted:.2g}",
         same,
         _short(pair.errors),
-        pair.better or "not shown",
     ]
 
 

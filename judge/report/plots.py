@@ -24,6 +24,7 @@ GREEN = "#2f9e62"
 RED = "#d1495b"
 AMBER = "#d98e04"
 GREY = "#9aa3af"
+DARK = "#1c2430"
 
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -59,6 +60,10 @@ class Span:
     threshold: float | None = None
     state: str = "plain"
 
+
+FAR_APART = 20
+"""Prices whose ratio is above this stand on a logarithmic axis."""
+MOST_TICKS = 12
 
 STATE_COLOURS = {"met": GREEN, "missed": RED, "undecided": AMBER, "not_tested": GREY, "plain": BLUE}
 
@@ -120,10 +125,16 @@ def confusion(counts: Sequence[Sequence[int]], names: Sequence[str], *, title: s
     return _svg(figure, title)
 
 
-def _square(x: float, y: float, colour: str, alpha: float) -> Any:
+def _square(x: float, y: float, colour: str | tuple[float, float, float], alpha: float) -> Any:
     from matplotlib.patches import Rectangle
 
     return Rectangle((x - 0.47, y - 0.47), 0.94, 0.94, facecolor=colour, alpha=alpha, linewidth=0)
+
+
+def _tint(colour: str, share: float) -> tuple[float, float, float]:
+    """A colour mixed with white and opaque, so that dark text on it reads on any page."""
+    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    return 1 - share * (1 - red), 1 - share * (1 - green), 1 - share * (1 - blue)
 
 
 def _short(name: str, most: int = 32) -> str:
@@ -207,7 +218,7 @@ def ranks(rows: Sequence[tuple[str, float, float, float]], *, title: str) -> str
         axes.plot([rank], [y], marker="o", color=BLUE, markersize=5)
     axes.set_yticks(range(len(rows)), [_short(row[0]) for row in rows])
     axes.set(xlim=(0.5, len(rows) + 0.5), ylim=(len(rows) - 0.4, -0.6), xlabel="rank (1 is best)", title=title)
-    axes.set_xticks(range(1, len(rows) + 1))
+    axes.set_xticks(range(1, len(rows) + 1, 1 if len(rows) <= MOST_TICKS else 2))
     axes.grid(axis="x", alpha=0.25)
     axes.tick_params(axis="y", length=0)
     return _svg(figure, title)
@@ -215,17 +226,50 @@ def ranks(rows: Sequence[tuple[str, float, float, float]], *, title: str) -> str
 
 @_styled
 def frontier(points: Sequence[tuple[str, float, float, bool]], *, title: str, xlabel: str, ylabel: str) -> str:
-    """Price against agreement: (name, price, agreement, on the frontier) a point; the frontier is a line."""
-    figure, axes = _figure(6.4, 3.8)
+    """Price against agreement: (name, price, agreement, on the frontier) a point; the frontier is a line.
+
+    Prices that lie far apart stand on a logarithmic axis. A name that would cover another is left out; a point on the
+    frontier always has its name.
+    """
+    figure, axes = _figure(6.4, 4.4)
     best = sorted((x, y) for _, x, y, on in points if on)
     axes.plot([x for x, _ in best], [y for _, y in best], color=GREEN, linewidth=1.2, alpha=0.7)
-    for name, x, y, on in points:
+    for _, x, y, on in points:
         axes.plot([x], [y], marker="o", color=GREEN if on else GREY, markersize=6)
-        axes.annotate(_short(name), (x, y), xytext=(5, 4), textcoords="offset points", fontsize=7)
-    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
-    axes.margins(x=0.18, y=0.12)
+    prices = [x for _, x, _, _ in points]
+    far = min(prices) > 0 and max(prices) > FAR_APART * min(prices)
+    axes.set(title=title, xlabel=f"{xlabel}, logarithmic" if far else xlabel, ylabel=ylabel)
+    if far:
+        axes.set_xscale("log")
+    axes.margins(x=0.2, y=0.14)
     axes.grid(alpha=0.25)
+    _name_points(axes, sorted(points, key=lambda point: not point[3]))
     return _svg(figure, title)
+
+
+def _name_points(axes: Axes, points: Sequence[tuple[str, float, float, bool]]) -> None:
+    """Writes names beside points, each on the first side where it covers no other name and no point."""
+    points_per_pixel = 72 / axes.figure.dpi
+    left = axes.get_window_extent().x0 * points_per_pixel
+    places = [axes.transData.transform((x, y)) * points_per_pixel for _, x, y, _ in points]
+    taken = [(px - 3, py - 3, px + 3, py + 3) for px, py in places]
+    for (name, x, y, always), (px, py) in zip(points, places, strict=True):
+        text = _short(name)
+        width, height = 4.2 * len(text), 8.0
+        sides = [(5.0, 4.0), (-5.0 - width, 4.0), (5.0, -10.0), (-5.0 - width, -10.0)]
+        within = [side for side in sides if px + side[0] > left]
+        free = next((side for side in within if not _covers(px + side[0], py + side[1], width, height, taken)), None)
+        if free is None and not always:
+            continue
+        dx, dy = free or sides[0]
+        taken.append((px + dx, py + dy, px + dx + width, py + dy + height))
+        axes.annotate(text, (x, y), xytext=(dx, dy), textcoords="offset points", fontsize=7)
+
+
+def _covers(
+    x: float, y: float, width: float, height: float, taken: Sequence[tuple[float, float, float, float]]
+) -> bool:
+    return any(x < right and x + width > left and y < top and y + height > low for left, low, right, top in taken)
 
 
 @_styled
@@ -237,11 +281,10 @@ def matrix(values: Sequence[Sequence[float | None]], names: Sequence[str], *, ti
         for j, value in enumerate(row):
             if value is None:
                 continue
-            axes.add_patch(_square(j, i, BLUE, max(0.0, min(1.0, value)) ** 2 * 0.8))
+            axes.add_patch(_square(j, i, _tint(BLUE, max(0.0, min(1.0, value)) ** 2 * 0.8), 1.0))
             if len(names) <= 24:
-                shade = value**2 * 0.8
-                ink = "white" if shade > 0.45 else INK
-                axes.text(j, i, f"{value:.2f}".removeprefix("0"), ha="center", va="center", fontsize=7, color=ink)
+                text = f"{value:.2f}".removeprefix("0")
+                axes.text(j, i, text, ha="center", va="center", fontsize=7, color=DARK)
     axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), title=title)
     shown = [_short(name) for name in names]
     axes.set_xticks(range(len(names)), shown, rotation=90, fontsize=7)
