@@ -14,7 +14,14 @@ from judge.calibration.probes.biases import BAND, BIASES, SIGNED, WELL_KNOWN, WO
 from judge.calibration.probes.findings import bias_state, paired_change
 from judge.calibration.probes.language import PARALLEL
 from judge.calibration.probes.path_faults import FILLERS
-from judge.calibration.probes.scale_use import LENGTH_BAND, MIDDLE_BAND, length_given_quality, pull_to_middle
+from judge.calibration.probes.scale_use import (
+    LENGTH_BAND,
+    MIDDLE_BAND,
+    USE_BAND,
+    length_given_quality,
+    pull_to_middle,
+    use_of_scale,
+)
 from judge.config import Settings
 from judge.engine.probing import ProbeRuns, planting, probe
 from judge.types.probe import BiasRow, Mutation, Probed
@@ -163,6 +170,30 @@ def test_a_pull_to_the_middle_is_found_and_monotone() -> None:
     states = [bias_state(one, (-MIDDLE_BAND, MIDDLE_BAND)) for one in found]
     assert states[0] == "clear"
     assert states[-1] == "flagged"
+
+
+def test_a_scale_that_is_used_in_part_is_found_wherever_the_part_lies() -> None:
+    rng = np.random.default_rng(12)
+    quality = rng.integers(0, 5, 80) / 4
+    groups = [str(k) for k in range(80)]
+    for end in (0.0, 0.5, 1.0):
+        found = [use_of_scale(end + (1 - d) * (quality - end), quality, groups=groups, rng=rng) for d in (0, 0.3, 0.7)]
+        # scores shrunk by d have a spread smaller by that share
+        assert [one.value for one in found] == pytest.approx([-2 * d * quality.std() for d in (0, 0.3, 0.7)])
+        assert bias_state(found[-1], (-USE_BAND, USE_BAND)) == "flagged"
+    careful = use_of_scale(np.clip(quality + rng.normal(0, 0.15, 80), 0, 1), quality, groups=groups, rng=rng)
+    assert bias_state(careful, (-USE_BAND, USE_BAND)) == "clear"
+    assert use_of_scale(quality, np.full(80, 0.5), rng=rng).value is None
+
+
+def test_a_spread_at_the_edge_of_the_band_is_flagged_no_more_often_than_the_nominal_rate() -> None:
+    rng = np.random.default_rng(20261201)
+    flagged = 0
+    for _ in range(200):
+        quality = rng.integers(0, 5, 60) / 4  # its standard deviation is sqrt(2) / 4
+        shrunk = 0.5 + (1 - USE_BAND / 2 / (2**0.5 / 4)) * (quality - 0.5)
+        flagged += bias_state(use_of_scale(shrunk, quality, rng=rng), (-USE_BAND, USE_BAND)) == "flagged"
+    assert flagged <= 10  # as above
 
 
 def test_both_sides_of_a_pair_say_the_same(run: Trajectory) -> None:
