@@ -59,6 +59,9 @@ class BatchApiSettings(Record):
             `longest_poll_s`.
         tries: Batches that one request may be put into before its failure counts.
         settle_s: Seconds after which a submission that nobody can find at the provider counts as never received.
+        price_share: What a token costs in a batch as a share of its usual price, where no table has its own price for
+            batches. None for 0.5, which is what OpenAI and Anthropic take, and for 1 behind a `base_url`, of which
+            their price lists say nothing.
     """
 
     requests: int | None = Field(default=None, ge=1)
@@ -67,6 +70,7 @@ class BatchApiSettings(Record):
     longest_poll_s: float = Field(default=120.0, gt=0)
     tries: int = Field(default=3, ge=1, le=20)
     settle_s: float = Field(default=60.0, ge=0)
+    price_share: float | None = Field(default=None, ge=0, le=1)
 
 
 class ModelSettings(Record):

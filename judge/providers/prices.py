@@ -113,8 +113,8 @@ def entry(judge: str) -> Mapping[str, Any] | None:
 def batch_price_of(judge: str, settings: Settings) -> Price | None:
     """The price of a judge in its provider's batch API, or None where nobody knows it.
 
-    A price that the price file or litellm's table gives for batches counts; otherwise it is `BATCH_SHARE` of the
-    usual one, the user's own included.
+    A price that the price file or litellm's table gives for batches counts; otherwise it is a share of the usual one,
+    the user's own included: `batch_api.price_share`, else `BATCH_SHARE`, or all of it behind a `base_url`.
     """
     usual = price_of(judge, settings)
     if usual is None:
@@ -123,9 +123,13 @@ def batch_price_of(judge: str, settings: Settings) -> Price | None:
     if settings.model(judge).input_usd_per_million is None:
         row = _row(judge, settings) or {}
 
+    share = settings.batch_api.price_share
+    if share is None:
+        share = 1.0 if settings.provider(judge.partition("/")[0]).base_url else BATCH_SHARE
+
     def batched(name: str, price: float) -> float:
         stated = _number(row, f"{name}_batches")
-        return price * BATCH_SHARE if stated is None else stated
+        return price * share if stated is None else stated
 
     read, creation = usual.cache_read, usual.cache_creation
     return Price(

@@ -63,7 +63,13 @@ def provider_settings(folder: Path, url: str, provider: str, *, batch_api: dict[
         "judge": judge,
         "providers": {provider: {"base_url": f"{url}/v1"}},
         "models": {judge: prices},
-        "batch_api": {"first_poll_s": 0.001, "longest_poll_s": 0.01, "settle_s": 0.0, **batch_api},
+        "batch_api": {
+            "first_poll_s": 0.001,
+            "longest_poll_s": 0.01,
+            "settle_s": 0.0,
+            "price_share": 0.5,
+            **batch_api,
+        },
         "http_retries": 1,
         **flags,
     }

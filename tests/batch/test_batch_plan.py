@@ -52,7 +52,7 @@ def test_the_plan_of_a_resume_counts_what_is_left(tmp_path: Path) -> None:
 
 def test_a_provider_s_batch_api_is_planned_at_its_price(tmp_path: Path) -> None:
     source = write_items(tmp_path / "in.jsonl", 3)
-    settings = settings_of(tmp_path, "http://127.0.0.1:9")
+    settings = settings_of(tmp_path, "http://127.0.0.1:9", batch_api={"price_share": 0.5})
     usual = plan_batch([source], RUBRIC, out=tmp_path / "run", settings=settings)
     batched = plan_batch([source], RUBRIC, out=tmp_path / "run", engine="provider-batch", settings=settings)
     assert usual.cost_high is not None

@@ -175,6 +175,22 @@ def test_prices_in_a_batch(tmp_path: Path) -> None:
         assert (batched.input, batched.output) == pytest.approx((usual.input / 2, usual.output / 2))
 
 
+@pytest.mark.parametrize(
+    ("more", "share"),
+    [
+        ({}, 0.5),
+        ({"base_url": "http://127.0.0.1:1/v1"}, 1.0),  # of another server the makers' price lists say nothing
+        ({"base_url": "http://127.0.0.1:1/v1", "batch_api": {"price_share": 0.5}}, 0.5),
+        ({"batch_api": {"price_share": 0.25}}, 0.25),
+    ],
+)
+def test_the_share_of_a_price_of_ones_own(more: dict[str, Any], share: float, tmp_path: Path) -> None:
+    own = {"openai/m1": {"input_usd_per_million": 3.0, "output_usd_per_million": 15.0}}
+    got = batch_price_of("openai/m1", load_settings({"models": own, "judge": "openai/m1", **more}, folder=tmp_path))
+    assert got is not None
+    assert (got.input, got.output) == pytest.approx((3e-6 * share, 15e-6 * share))
+
+
 @BOTH
 def test_the_cap_holds_by_reservation_and_ends_with_whole_verdicts(api: Api, tmp_path: Path) -> None:
     """Each reply costs 0.06; an estimate is a good deal more, so that not all fit at once but more fit after bills."""

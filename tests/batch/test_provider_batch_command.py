@@ -22,6 +22,7 @@ TOML = """
 [batch_api]
 first_poll_s = 0.001
 settle_s = 0.0
+price_share = 0.5
 
 [models."{judge}"]
 input_usd_per_million = 1000.0
