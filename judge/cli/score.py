@@ -159,7 +159,7 @@ def _judge(
 
     stopped: TerminalError | BudgetReached | None = None
     kept: list[dict[str, Any]] = []
-    sums = VerdictSums()
+    sums = VerdictSums(settings.stop if settings.samples is None else None)
     missing_trust: dict[str, None] = {}
     last: Progress | None = None
 

@@ -38,6 +38,7 @@ from judge.types.escalation import PERSON
 from judge.types.record import Record, fingerprint
 from judge.types.reference import Reference
 from judge.types.rubric import Rubric
+from judge.types.stop_rule import StopRule
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import Verdict
 from judge.voting import Summary, VerdictSums
@@ -248,7 +249,7 @@ class _Session:
     ) -> BatchOutcome:
         pending = folder.n_pending()
         kept = folder.counts().items - pending
-        totals = _Totals(folder)
+        totals = _Totals(folder, self._settings.stop if self._settings.samples is None else None)
         error: JudgeError | None = None
         if pending:
             job = BatchJob(
@@ -373,11 +374,12 @@ class _Pending:
 class _Totals:
     """Sums over the verdicts that count: as they come where no earlier session left any, else read at the end."""
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, stop: StopRule | None) -> None:
         self.judged = 0
         self._folder = folder
         self._fresh = not folder.resumed
-        self._sums = _Sums()
+        self._stop = stop
+        self._sums = _Sums(stop)
 
     def keep(self, verdict: Verdict) -> None:
         """Writes a verdict, and counts it once it is written."""
@@ -395,15 +397,15 @@ class _Totals:
                 return result.summary, result.usd_per_verdict
         sums = self._sums
         if not self._fresh or self._folder.counts().replaced:
-            sums = _Sums()
+            sums = _Sums(self._stop)
             for verdict in self._folder.verdicts():
                 sums.add(verdict)
         return sums.verdicts.summary(min_coverage=min_coverage), sums.usd_per_verdict()
 
 
 class _Sums:
-    def __init__(self) -> None:
-        self.verdicts = VerdictSums()
+    def __init__(self, stop: StopRule | None) -> None:
+        self.verdicts = VerdictSums(stop)
         self._paid = 0
         self._usd: Fraction | None = Fraction(0)
 

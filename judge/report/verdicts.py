@@ -8,7 +8,7 @@ from judge.types.escalation import REASON_WORDS
 from judge.types.rubric import BinaryScale, LevelScale, RangeScale
 from judge.types.trajectory import Usage
 from judge.types.verdict import Escalated
-from judge.voting import Summary
+from judge.voting import Saving, Summary
 
 TRUST_WORDS = {
     "uncertified": "UNCERTIFIED: nobody has measured yet whether this judge agrees with people",
@@ -113,6 +113,17 @@ def _tokens(usage: Usage) -> str:
     return f", {sent} prompt tokens{share} and {written} output tokens"
 
 
+def _stopping(saving: Saving) -> str:
+    """What a stop rule left undrawn, and the chance at which it did."""
+    text = f"stopping when decided: {saving.drawn:,} of {saving.most:,} votes drawn, {saving.saved:.0%} saved"
+    if saving.stated == 0:
+        return f"{text}; no vote left could have changed a verdict"
+    return (
+        f"{text}; mean chance that more votes would change a verdict {saving.risk:.1%}, as the rule reckons it "
+        f"(at most {saving.stated:.1%} at each look)"
+    )
+
+
 def summary_text(summary: Summary) -> str:
     """A run in a few lines; the mean never stands without what is missing from it."""
     scored = f"{summary.scored} of {summary.total} scored"
@@ -131,6 +142,8 @@ def summary_text(summary: Summary) -> str:
         lines.append(f"{summary.not_applicable} not applicable")
     if summary.wrapped_up:
         lines.append(f"{plural(summary.wrapped_up, 'verdict')} on fewer votes, for most of the budget was spent")
+    if summary.stopping is not None:
+        lines.append(_stopping(summary.stopping))
     if summary.decided_by:
         lines.append(f"sent on: {', '.join(f'{n} decided by {name}' for name, n in summary.decided_by.items())}")
     for group in summary.error_groups:

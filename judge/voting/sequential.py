@@ -85,6 +85,38 @@ def median_decided(scores: Sequence[float], left: int, risk: float, *, width: fl
     return chance_of_lead(n - below, below) >= need and chance_of_lead(n - above, above) >= need
 
 
+def reckoned_risk(votes: Sequence[Vote], scale: LevelScale | BinaryScale | RangeScale, left: int) -> float | None:
+    """Chance in [0, 1], as the rule reckons it, that more votes on one criterion would give another outcome.
+
+    0 where the `left` votes that were not drawn could not change it, or none was left. None without a valid vote.
+    """
+    scores = [vote.score for vote in votes if vote.status == "ok" and vote.score is not None]
+    absent = sum(vote.status == "not_applicable" for vote in votes)
+    if left <= 0 and (scores or absent):
+        return 0.0
+    if not scores:
+        return _two_risk(absent, 0, left) if absent else None
+    parts = _two_risk(max(absent, len(scores)), min(absent, len(scores)), left) if absent else 0.0
+    if isinstance(scale, BinaryScale):
+        counts = [count for _, count in Counter(scores).most_common(2)]
+        return min(1.0, parts + _two_risk(counts[0], counts[1] if len(counts) > 1 else 0, left))
+    return min(1.0, parts + _median_risk(scores, left, _width(scale)))
+
+
+def _two_risk(first: int, second: int, left: int) -> float:
+    return 0.0 if first > second + left else 1 - chance_of_lead(first, second)
+
+
+def _median_risk(scores: Sequence[float], left: int, width: float) -> float:
+    if median_decided(scores, left, 0.0, width=width):
+        return 0.0
+    ordered = sorted(scores)
+    n = len(ordered)
+    middle, slack = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2, width / 2 + 1e-9
+    below, above = sum(s < middle - slack for s in ordered), sum(s > middle + slack for s in ordered)
+    return 2 - chance_of_lead(n - below, below) - chance_of_lead(n - above, above)
+
+
 @cache
 def chance_of_lead(first: int, second: int) -> float:
     """Chance that a share with `first` votes for and `second` against it is above one half, after a uniform prior.

@@ -12,9 +12,11 @@ from pydantic import Field
 from judge.errors import UsageError
 from judge.types.record import Record
 from judge.types.rubric import Scale
+from judge.types.stop_rule import StopRule
 from judge.types.trajectory import Usage
 from judge.types.verdict import JudgementError, Verdict
 from judge.voting.exact import exact
+from judge.voting.saving import Saving, SavingSums
 from judge.voting.stopping import WRAPPED_UP
 from judge.voting.usage import add_known, add_usage
 
@@ -72,6 +74,7 @@ class Summary(Record):
         calls: Judge calls of this run; `cached` counts samples that needed none.
         usage, cost_usd: Of this run's calls. None means not known.
         wrapped_up: Verdicts with fewer votes than their rule would have drawn, since most of the budget was spent.
+        stopping: What a stop rule saved, and at what risk; None without such a rule, or where it ended no verdict.
         cache_failures: Reads and writes that the reply cache failed to do, so that calls were made or replies not
             kept; None where nobody counted.
     """
@@ -99,13 +102,19 @@ class Summary(Record):
     usage: Usage
     cost_usd: float | None
     wrapped_up: int = 0
+    stopping: Saving | None = None
     cache_failures: int | None = None
 
 
 class VerdictSums:
-    """Adds verdicts up one by one, so that a run of any length is summed in constant memory."""
+    """Adds verdicts up one by one, so that a run of any length is summed in constant memory.
 
-    def __init__(self) -> None:
+    Args:
+        stop: The rule by which their votes were drawn, to tell what it saved.
+    """
+
+    def __init__(self, stop: StopRule | None = None) -> None:
+        self._saving = SavingSums(stop) if stop is not None else None
         self._counts: Counter[str] = Counter()
         self._errors: dict[str, ErrorGroup] = {}
         self._decided_by: Counter[str] = Counter()
@@ -134,6 +143,8 @@ class VerdictSums:
         counts["calls"] += verdict.calls
         counts["cached"] += verdict.cached
         counts["wrapped_up"] += WRAPPED_UP in verdict.warnings
+        if self._saving is not None:
+            self._saving.add(verdict)
         if verdict.escalation is not None:
             self._decided_by[verdict.escalation.to] += 1
         if verdict.passed is not None:
@@ -202,6 +213,7 @@ class VerdictSums:
             usage=self._usage,
             cost_usd=self._cost,
             wrapped_up=counts["wrapped_up"],
+            stopping=self._saving.saving() if self._saving is not None else None,
         )
 
 

@@ -18,12 +18,14 @@ import judge
 from judge.cli.main import run as command
 from judge.config import Settings, load_settings
 from judge.errors import ConfigError
+from judge.report.verdicts import summary_text
 from judge.types import Criterion, Rubric, Trajectory, Vote
+from judge.types.request import Request
 from judge.types.rubric import BinaryScale, RangeScale, Scale
 from judge.types.stop_rule import StopRule
 from judge.types.verdict import JudgeSpec
-from judge.voting import more_samples
-from judge.voting.sequential import binary_outcome, chance_of_lead, median_decided, two_decided
+from judge.voting import VerdictSums, more_samples
+from judge.voting.sequential import binary_outcome, chance_of_lead, median_decided, reckoned_risk, two_decided
 
 FIVE = RangeScale(min=1, max=5, step=1)
 
@@ -172,6 +174,50 @@ def test_the_engine_draws_until_it_is_decided(settings: Settings) -> None:
     assert (verdict.score, verdict.calls) == (1.0, 4)
     sure = judge.score(run, one, judge=always(1.0), settings=settings, stop={"risk": 0.0, "most": 5})
     assert (sure.score, sure.calls) == (1.0, 3)
+
+
+def test_what_was_saved_and_at_what_risk_is_told(settings: Settings) -> None:
+    script = {0: 1.0, 1: 0.0, 2: 1.0, 3: 1.0, 4: 1.0}
+    runs = [Trajectory.from_json(refund(f"r{n}", f"task {n}")) for n in range(2)]
+
+    def opinion(request: Request) -> tuple[float, tuple[int, ...]]:
+        return (script[request.sample] if request.subject.trajectory_id == "r0" else 1.0), ()
+
+    rule = StopRule(risk=0.2, least=2, most=9)
+    sums = VerdictSums(rule)
+    stop = rule.model_dump()
+    for verdict in judge.score_many(runs, rubric(BinaryScale()), judge=Scripted(opinion), settings=settings, stop=stop):
+        sums.add(verdict)
+    found = sums.summary().stopping
+    assert found is not None
+    # r1: two passes, where a lead is wrong with chance 1/8; r0: + - + + is 3 to 1, 6/32, below .2: four votes
+    assert (found.verdicts, found.drawn, found.most) == (2, 6, 18)
+    assert found.saved == pytest.approx(12 / 18)
+    assert found.risk == pytest.approx((1 / 8 + 6 / 32) / 2)
+    text = summary_text(sums.summary())
+    assert "6 of 18 votes drawn, 67% saved; mean chance that more votes would change a verdict 15.6%" in text
+
+
+def test_a_vote_that_is_certain_has_no_risk_and_scores_have_that_of_both_sides() -> None:
+    binary, five = BinaryScale(), FIVE
+    assert reckoned_risk(votes([1, 1, 1])["a"], binary, 2) == 0.0
+    assert reckoned_risk(votes([1, 0])["a"], binary, 0) == 0.0  # all were drawn
+    assert reckoned_risk(votes(["unparsed"])["a"], binary, 3) is None
+    # 4 4 4: below the median 0 of 3, above it 0 of 3; each side is wrong with 1 - 15/16
+    assert reckoned_risk(votes([4, 4, 4])["a"], five, 6) == pytest.approx(2 / 16)
+    assert reckoned_risk(votes([4, 4, 4])["a"], five, 2) == 0.0
+    # 1 valid vote beside 3 that say "not applicable": 5 more could turn that (1 to 3: 6/32)
+    assert reckoned_risk(votes([1, *["not_applicable"] * 3])["a"], binary, 5) == pytest.approx(6 / 32 + 1 / 4)
+
+
+def test_verdicts_that_a_rule_did_not_end_are_not_counted(settings: Settings) -> None:
+    sums = VerdictSums(StopRule())
+    run = Trajectory.from_json(refund())
+    bare = settings.model_copy(update={"retries": 0})
+    silent = Scripted(lambda request: None)
+    sums.add(judge.score(run, rubric(BinaryScale()), judge=silent, settings=bare, stop={"risk": 0.0}))
+    assert sums.summary().stopping is None
+    assert VerdictSums().summary().stopping is None
 
 
 def test_samples_in_the_cache_are_used_before_new_ones_are_drawn(tmp_path: Path) -> None:
