@@ -9,12 +9,14 @@ from typing import Annotated
 
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.types import Scope
 
 from judge.server.problems import Problem
 from judge.server.service import Service
-from judge.store.access_keys import Caller, Role, caller_of_key, caller_of_session
+from judge.store.access_keys import Caller, Role, caller_of_session
 
 COOKIE = "judge_session"
+_CALLER = "judge.caller"
 LOCAL = Caller(name="local", role="admin")
 """Who calls a service on loopback that has no keys."""
 _BEARER = HTTPBearer(auto_error=False, description="An API key: `Authorization: Bearer tj_…`.")
@@ -31,25 +33,36 @@ ServiceHere = Annotated[Service, Depends(service_of)]
 
 def address(request: Request) -> str:
     """The address that a request came from; headers that anyone can write are not asked."""
-    return request.client.host if request.client else "unknown"
+    return _where(request.scope)
 
 
-def known(
-    request: Request,
-    service: ServiceHere,
-    given: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)] = None,
-) -> Caller:
-    """The caller.
+def _where(scope: Scope) -> str:
+    return str(scope["client"][0]) if scope.get("client") else "unknown"
+
+
+async def admit(service: Service, scope: Scope, headers: dict[str, str]) -> None:
+    """Finds out who asks for a path of the API, and notes it for `known`.
 
     Raises:
         Problem: 401 without a valid key, 429 after too many wrong ones or too many requests.
     """
-    if given is None:
-        if service.is_open:
-            return LOCAL
+    kind, _, key = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and key.strip():
+        caller = within_rate(service, await check_key(service, _where(scope), key.strip()))
+    elif await service.needs_key():
         service.counters.add("judge_access_failures_total")
         raise _unknown("No key was given.")
-    return within_rate(service, check_key(request, service, given.credentials))
+    else:
+        caller = LOCAL
+    scope[_CALLER] = caller
+
+
+async def known(
+    request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)] = None
+) -> Caller:
+    """The caller that `admit` found, before the body of the request was read."""
+    caller: Caller = request.scope[_CALLER]
+    return caller
 
 
 def within_rate(service: Service, caller: Caller) -> Caller:
@@ -67,17 +80,16 @@ def within_rate(service: Service, caller: Caller) -> Caller:
     return caller
 
 
-def check_key(request: Request, service: Service, key: str) -> Caller:
-    """The caller whose key this is.
+async def check_key(service: Service, where: str, key: str) -> Caller:
+    """The caller whose key this is, at the address `where`.
 
     Raises:
         Problem: 401 for a wrong key; 429, without looking at it, after too many wrong ones.
     """
-    where = address(request)
     wait = service.failures.wait(where)
     if wait is not None:
         raise Problem(429, "too_many_failures", "Too many wrong keys came from this address.", retry_after=wait)
-    caller = caller_of_key(service.engine, key)
+    caller = await service.callers.of_key(key)
     if caller is None:
         service.failures.failed(where)
         service.counters.add("judge_access_failures_total")

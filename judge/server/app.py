@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -27,6 +28,7 @@ from judge.server import (
     scoring,
     sets,
 )
+from judge.server.access import admit
 from judge.server.guard import LOOPBACK, Guard
 from judge.server.problems import Problem
 from judge.server.service import Service
@@ -71,7 +73,14 @@ def create_app(service: Service) -> FastAPI:
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     deployment = service.deployment
     hosts = {*LOOPBACK, *deployment.hosts} if deployment.on_loopback or deployment.hosts else None
-    app.add_middleware(Guard, counters=service.counters, max_body=deployment.max_body, hosts=hosts)
+    app.add_middleware(
+        Guard,
+        counters=service.counters,
+        max_body=deployment.max_body,
+        hosts=hosts,
+        admit=partial(admit, service),
+        body_s=deployment.body_s,
+    )
     return app
 
 

@@ -80,7 +80,7 @@ async def begin(
         job = await run_in_threadpool(workers.add_batch, caller.name, runs, request)
         return job.to_json()
 
-    answer = await Repeats(service, caller, idempotency_key, "batches").answer(body.model_dump(mode="json"), work, 202)
+    answer = await Repeats(service, caller, idempotency_key, "batches").answer(body, work, 202)
     answer.headers["Location"] = f"/v1/batches/{json.loads(bytes(answer.body))['id']}"
     return answer
 

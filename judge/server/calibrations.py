@@ -81,7 +81,7 @@ async def begin(
         return (await run_in_threadpool(workers.add_job, "calibration", caller.name, request)).to_json()
 
     repeats = Repeats(service, caller, idempotency_key, "calibrations")
-    return await repeats.answer(body.model_dump(mode="json"), work, 202)
+    return await repeats.answer(body, work, 202)
 
 
 @router.get(

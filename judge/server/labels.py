@@ -111,7 +111,7 @@ async def make_queue(
         drawn = await run_in_threadpool(service.queues.create, settings, runs, by_id)
         return {"id": settings.id, "trajectories": len(runs), "drawn": drawn, "settings": settings.to_json()}
 
-    return await Repeats(service, caller, idempotency_key, "queues").answer(body.model_dump(mode="json"), work, 201)
+    return await Repeats(service, caller, idempotency_key, "queues").answer(body, work, 201)
 
 
 def queue_settings(service: Service, body: QueueRequest) -> QueueSettings:

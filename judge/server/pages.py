@@ -16,7 +16,7 @@ from judge.engine.facade import measure
 from judge.errors import JudgeError, UsageError
 from judge.report.numbers import number
 from judge.report.trajectory_page import body, branches, depths
-from judge.server.access import COOKIE, ServiceHere, allow, check_csrf, check_key, session_caller
+from judge.server.access import COOKIE, ServiceHere, address, allow, check_csrf, check_key, session_caller
 from judge.server.problems import Problem, of_error
 from judge.server.progress import BAR, disagreements, progress_of
 from judge.server.service import Service
@@ -30,6 +30,7 @@ router = APIRouter(include_in_schema=False)
 
 BESIDE = ("num_tool_calls", "num_redundant_calls", "num_failed_calls", "error_recovery")
 """Metrics that stand beside judge and people where they differ."""
+MOST_FIELDS = 50
 LONG = 600
 """Characters of a step beyond which it is folded."""
 
@@ -78,10 +79,23 @@ def signed_in(request: Request, service: ServiceHere) -> Caller:
 Rater = Annotated[Caller, Depends(signed_in)]
 
 
+async def fields_of(request: Request) -> dict[str, list[str]]:
+    """The fields of a form, without NULs, which no database takes.
+
+    Raises:
+        Problem: 400 for more fields than any form here has.
+    """
+    text = (await request.body()).decode("utf-8", "replace")
+    try:
+        found = parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise Problem(400, "bad_request", f"A form has at most {MOST_FIELDS} fields.") from None
+    return {name: [value.replace("\x00", "") for value in values] for name, values in found.items()}
+
+
 async def form_of(request: Request) -> dict[str, str]:
     """The fields of a form, the last of each name."""
-    text = (await request.body()).decode("utf-8", "replace")
-    return {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True, max_num_fields=50).items()}
+    return {name: values[-1] for name, values in (await fields_of(request)).items()}
 
 
 @router.get("/")
@@ -106,7 +120,7 @@ async def sign_in(request: Request, service: ServiceHere) -> Response:
         if is_open:
             caller = Caller(name=rater_name(given), role="admin")
         else:
-            caller = allow(await run_in_threadpool(check_key, request, service, given), "label")
+            caller = allow(await check_key(service, address(request), given), "label")
     except UsageError as error:
         return page("sign_in", None, status=422, open=is_open, error=str(error))
     except Problem as problem:
@@ -249,9 +263,9 @@ def entry_of(form: dict[str, str], rater: str) -> Entry:
         index = int(step) if step else None
     except ValueError:
         raise UsageError(f"{answer[:20]!r} with step {step[:20]!r} cannot be read.") from None
-    note = form.get("note", "").replace("\x00", "").strip()[:10_000]
+    note = form.get("note", "").strip()[:10_000]
     return Entry(
-        trajectory_id=form.get("item", "").replace("\x00", ""),
+        trajectory_id=form.get("item", ""),
         rater=rater,
         skipped=answer == "skip",
         value=value,

@@ -121,6 +121,18 @@ def of_error(error: JudgeError) -> Problem:
     return Problem(status, error.kind, error.message, hint=error.hint)
 
 
+def crashed(path: str, error: Exception) -> Problem:
+    """The problem that an unexpected error is; the log says where it arose.
+
+    Where, and not what: the words of an error may hold a part of the request.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    at = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    facts = {"path": path, "kind": type(error).__name__, "at": at}
+    LOG.error("unexpected error: %s at %s", facts["kind"], at, extra={"facts": facts})
+    return Problem(500, "internal_error", "Something went wrong inside the service; its log says what.")
+
+
 def install(app: FastAPI, shown: Callable[[Request, Problem], Response | None]) -> None:
     """Makes every error of the application a problem document, or what `shown` makes of it."""
 
@@ -151,16 +163,7 @@ def install(app: FastAPI, shown: Callable[[Request, Problem], Response | None]) 
         kind = names.get(error.status_code, "http_error")
         return answer(request, Problem(error.status_code, kind, str(error.detail), headers=error.headers))
 
-    async def on_crash(request: Request, error: Exception) -> Response:
-        # Where, and not what: the words of an error may hold a part of the request.
-        frames = traceback.extract_tb(error.__traceback__)
-        at = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-        facts = {"path": request.url.path, "kind": type(error).__name__, "at": at}
-        LOG.error("unexpected error: %s at %s", facts["kind"], at, extra={"facts": facts})
-        return Problem(500, "internal_error", "Something went wrong inside the service; its log says what.").response()
-
     app.add_exception_handler(Problem, on_problem)
     app.add_exception_handler(JudgeError, on_error)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http)
-    app.add_exception_handler(Exception, on_crash)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -24,8 +25,8 @@ class Repeats:
         self._key = key
         self._route = route
 
-    async def answer(self, body: Any, work: Callable[[], Awaitable[Any]], status: int = 200) -> Response:
-        """The answer of `work`, or that of the earlier request with the same key.
+    async def answer(self, body: BaseModel, work: Callable[[], Awaitable[Any]], status: int = 200) -> Response:
+        """The answer of `work`, or that of the earlier request with the same key and `body`.
 
         A request that failed frees its key, so that it may be tried again.
 
@@ -35,7 +36,8 @@ class Repeats:
         if self._key is None:
             return as_json(await work(), status)
         kept = self._service.kept
-        found = await run_in_threadpool(kept.begin, self._owner, self._key, self._route, fingerprint(body))
+        asked = fingerprint(body.model_dump(mode="json"))
+        found = await run_in_threadpool(kept.begin, self._owner, self._key, self._route, asked)
         if found is not None:
             if not found.same_request:
                 raise Problem(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request
+from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from judge.server import calibrations, comparisons
 from judge.server.access import ServiceHere, allow, check_csrf
 from judge.server.batches import WorkersHere
-from judge.server.pages import Rater, page
+from judge.server.pages import Rater, fields_of, page
 from judge.server.problems import Problem
 from judge.store.jobs import JobKind
 
@@ -44,24 +44,27 @@ def reports(service: ServiceHere, caller: Rater) -> Response:
 async def begin(kind: JobKind, request: Request, service: ServiceHere, workers: WorkersHere, caller: Rater) -> Response:
     """Begins a calibration or a comparison on the labels of a queue or a set."""
     allow(caller)
-    form = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=50)
+    form = await fields_of(request)
     check_csrf(caller, form.get("csrf", [""])[-1])
     source, _, name = form.get("on", [""])[-1].partition(":")
     if source not in ("queue", "set"):
         raise Problem(422, "invalid_request", "No queue or set was chosen.")
     asked: dict[str, Any] = {source: name}
     judges = form.get("judge", [])
-    if kind == "calibration":
-        body = calibrations.CalibrationRequest(**asked, judge=judges[0] if judges else None)
-        wanted = await run_in_threadpool(calibrations.checked, service, body)
-    elif kind == "comparison":
-        if len(judges) < 2:
-            raise Problem(422, "invalid_request", f"Two judges or more are compared, {len(judges)} were chosen.")
-        wanted = await run_in_threadpool(
-            comparisons.checked, service, comparisons.ComparisonRequest(**asked, judges=judges)
-        )
-    else:
-        raise Problem(404, "not_found", "Calibrations and comparisons are begun here.")
+    try:
+        if kind == "calibration":
+            body = calibrations.CalibrationRequest(**asked, judge=judges[0] if judges else None)
+            wanted = await run_in_threadpool(calibrations.checked, service, body)
+        elif kind == "comparison":
+            if len(judges) < 2:
+                raise Problem(422, "invalid_request", f"Two judges or more are compared, {len(judges)} were chosen.")
+            wanted = await run_in_threadpool(
+                comparisons.checked, service, comparisons.ComparisonRequest(**asked, judges=judges)
+            )
+        else:
+            raise Problem(404, "not_found", "Calibrations and comparisons are begun here.")
+    except ValidationError as error:
+        raise Problem(422, "invalid_request", f"{error.errors()[0]['msg']}.") from None
     await run_in_threadpool(workers.add_job, kind, caller.name, wanted)
     return RedirectResponse("/reports", 303)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from starlette.concurrency import run_in_threadpool
 
@@ -22,6 +23,9 @@ from judge.types.verdict import Verdict, VoteRule
 from judge.voting import VerdictSums
 
 router = APIRouter(tags=["score"])
+
+LONG_BODY = 16 * 1024
+"""Bytes of a request from which on its trajectories are read in a thread."""
 
 EXAMPLE_RUN: dict[str, JsonValue] = {
     "schema": "judge.trajectory/1",
@@ -93,6 +97,7 @@ class ScoreRequest(JudgingOptions):
     },
 )
 async def score(
+    request: Request,
     body: ScoreRequest,
     service: ServiceHere,
     caller: Annotated[Caller, Depends(need("score"))],
@@ -106,14 +111,17 @@ async def score(
 
     async def work() -> dict[str, Any]:
         given = one_or_many(body.trajectory, body.trajectories, most=service.deployment.max_items)
-        runs = await run_in_threadpool(trajectories, given, max_steps=service.deployment.max_steps)
+        read = partial(trajectories, given, max_steps=service.deployment.max_steps)
+        # A thread costs more than reading a short request does, and keeps a long one from holding up the others.
+        short = len(await request.body()) < LONG_BODY
+        runs = read() if short else await run_in_threadpool(read)
         verdicts = await judged(service, runs, body, reference=body.reference)
         sums = VerdictSums()
         for verdict in verdicts:
             sums.add(verdict)
         return {"results": [verdict.to_json() for verdict in verdicts], "summary": sums.summary().to_json()}
 
-    return await Repeats(service, caller, idempotency_key, "score").answer(body.model_dump(mode="json"), work)
+    return await Repeats(service, caller, idempotency_key, "score").answer(body, work)
 
 
 def judge_and_rubric(service: Service, options: JudgingOptions) -> tuple[str, Rubric]:

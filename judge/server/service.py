@@ -16,9 +16,10 @@ from judge.engine.facade import open_judge
 from judge.errors import ConfigError
 from judge.prompt import load_rubric, rubric_names
 from judge.registry import unknown
+from judge.server.callers import Callers
 from judge.server.counters import Counters
 from judge.server.failures import FailureLimit
-from judge.server.guard import LOOPBACK
+from judge.server.guard import BODY_S, LOOPBACK
 from judge.server.rates import RequestLimit
 from judge.store.access_keys import TICKET, Caller, Role, digest, has_keys, rater_name
 from judge.store.database import open_database, sqlite_url
@@ -40,7 +41,8 @@ class Deployment:
         rubrics: Files of own rubrics beside the shipped ones. sets: Folders of own calibration sets.
         require_trust: Refuse every judge without a valid certificate, whatever a request says.
         hosts: Names that requests may be addressed to, beside the loopback ones.
-        max_body: Bytes of one request. max_steps: of one trajectory. max_items: trajectories of one score request.
+        max_body: Bytes of one request. body_s: Seconds in which it must have come.
+        max_steps: of one trajectory. max_items: trajectories of one score request.
         max_batch: Trajectories of one batch or queue.
         session_hours: How long a page session lasts.
         closed: Ask for a key or a ticket also on loopback without any key.
@@ -59,6 +61,7 @@ class Deployment:
     require_trust: bool = False
     hosts: tuple[str, ...] = ()
     max_body: int = 32 * 1024 * 1024
+    body_s: float = BODY_S
     max_steps: int = 5_000
     max_items: int = 256
     max_batch: int = 10_000
@@ -96,12 +99,17 @@ class Service:
         self.queues = LabelQueues(self.engine)
         self.jobs = Jobs(self.engine)
         self.kept = KeptAnswers(self.engine)
+        self.callers = Callers(self.engine)
         self.requests = RequestLimit(self.deployment.requests_per_minute)
 
     @property
     def is_open(self) -> bool:
         """Whether requests need no key: on loopback, as long as none was made."""
         return self.deployment.on_loopback and not self.deployment.closed and not has_keys(self.engine)
+
+    async def needs_key(self) -> bool:
+        """Whether a request needs a key; see `is_open`."""
+        return not self.deployment.on_loopback or self.deployment.closed or await self.callers.any_key()
 
     def ticket(self, name: str, role: Role) -> str:
         """A text that opens one page session, once, for whoever started this service."""
