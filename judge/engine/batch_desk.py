@@ -102,6 +102,11 @@ class BatchDesk:
         """Whether a request was asked before, and no verdict has used it up."""
         return name in self._names or self._ledger.is_known(name)
 
+    def last_batch(self, name: str) -> Chunk | None:
+        """The batch that the newest outcome of a request came from, or None."""
+        places = self._ledger.places(name)
+        return self._ledger.chunks[places[-1].chunk] if places else None
+
     async def ask(self, name: str, request: Request) -> Reply:
         """The reply to a request, where its outcome is here.
 

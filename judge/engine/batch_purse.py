@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from judge.engine.budget import Ledger
+from judge.engine.budget import WRAP_UP, Ledger
 from judge.errors import BudgetReached
 from judge.voting.exact import exact
 
@@ -27,6 +27,10 @@ class BatchPurse:
     def spent(self) -> float:
         """What ended batches cost; one whose bill is not known counts with its estimate."""
         return float(self._paid)
+
+    def wrapping_up(self) -> bool:
+        """Whether so much of the cap is spent that the run comes to its end."""
+        return self._cap is not None and self._paid >= WRAP_UP * self._cap
 
     def paid(self, amount: float) -> None:
         """Counts what earlier sessions paid."""

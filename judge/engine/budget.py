@@ -48,6 +48,10 @@ class Purse(Protocol):
         """Gives a reservation back: the call cost nothing."""
         ...
 
+    def wrapping_up(self) -> bool:
+        """Whether so much of the cap is spent that the run comes to its end."""
+        ...
+
 
 class Budget:
     """Money for one run, in US dollars. Amounts are added as decimals, so that 1.8 + .07 + .07 is 1.94.

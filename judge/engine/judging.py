@@ -81,7 +81,7 @@ class Judging:
         self.connection = connection
         self.budget = Budget(setup.max_usd, spent=spent, ledger=ledger)
         self._purse: Purse = purse or self.budget
-        self._wrapping_up = (purse if isinstance(purse, Budget) else self.budget).wrapping_up
+        self._wrapping_up = self._purse.wrapping_up
         self.stopped: BaseException | None = None
         self._sharing = connection if isinstance(connection, SharingConnection) else None
         self._shared: SharedConnection | None = None

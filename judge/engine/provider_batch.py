@@ -11,8 +11,9 @@ the prompts or replies of a round.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,7 @@ from judge.config import Settings
 from judge.engine.batch_call import save_call
 from judge.engine.batch_desk import BatchDesk, Waiting
 from judge.engine.batch_engine import BatchJob
+from judge.engine.batch_notes import BatchNotes
 from judge.engine.batch_outcomes import counted
 from judge.engine.batch_purse import BatchPurse
 from judge.engine.connection import Connection, Opened, OpenJury, cache_failures
@@ -30,7 +32,7 @@ from judge.engine.facade import ledger_of
 from judge.engine.judging import Case, Judging
 from judge.engine.run import Progress, Run
 from judge.engine.setup import Setup
-from judge.errors import UsageError
+from judge.errors import ProviderError, UsageError
 from judge.providers.batches import BatchApi, open_batches
 from judge.providers.prices import batch_price_of
 from judge.store.batch_ledger import BatchLedger
@@ -39,6 +41,8 @@ from judge.types.request import Reply, Request
 from judge.types.trajectory import Trajectory, Usage
 from judge.types.verdict import Verdict
 from judge.voting.usage import add_known
+
+LOG = logging.getLogger("judge.budget")
 
 
 class ProviderBatchEngine:
@@ -104,7 +108,13 @@ class _Session:
         self._purse = BatchPurse(job.setup.max_usd, ledger=ledger_of(job.settings))
         chunks = ledger.chunks.values()
         paid = sum((chunk.usd or 0.0) if chunk.paid is None else chunk.paid for chunk in chunks if chunk.ended)
-        self._purse.paid(max(paid, job.spent))
+        earlier = max(paid, job.spent)
+        self._purse.paid(earlier)
+        if earlier and job.setup.max_usd is not None:
+            job.notice(
+                f"Earlier batches of this run cost ${earlier:.4f}; they count towards max_usd = {job.setup.max_usd}."
+            )
+        self._near_its_end = False
         for chunk in ledger.under_way():
             self._purse.carry(chunk.number, chunk.usd or 0.0)
         self._connection = BatchedConnection(connection, job)
@@ -116,6 +126,7 @@ class _Session:
         desk, control, ledger = self._desk, self._control, self._ledger
         await desk.look()
         while True:
+            self._warn()
             await self._pass(trajectories)
             if control.ending():
                 desk.drop()
@@ -138,7 +149,7 @@ class _Session:
         self._desk.short = None
         self._before = self._so_far
         run = Run(
-            BatchJudging(self._setup, self._connection),
+            BatchJudging(self._setup, self._connection, self._purse.wrapping_up),
             (trajectory for trajectory in trajectories if trajectory.id not in self._failed),
             reference=self._job.references,
             concurrency=self._job.settings.concurrency,
@@ -175,6 +186,15 @@ class _Session:
         if self._progress is not None:
             self._progress(self._so_far)
 
+    def _warn(self) -> None:
+        if self._purse.wrapping_up() and not self._near_its_end:
+            self._near_its_end = True
+            LOG.warning("most of the budget is spent", extra={"facts": {"spent_usd": self._purse.spent}})
+            self._job.notice(
+                f"Most of max_usd is spent (${self._purse.spent:.4f} of ${self._job.setup.max_usd}): votes that a "
+                "verdict can do without are no longer asked for."
+            )
+
     def _tell(self) -> None:
         open_ = self._ledger.under_way()
         requests = sum(len(chunk.names) for chunk in open_)
@@ -199,6 +219,7 @@ class BatchedConnection:
     def __init__(self, inner: Connection, job: BatchJob) -> None:
         self._inner = inner
         self._price = batch_price_of(inner.name, job.settings)
+        self._notes = BatchNotes(self, job.settings)
         self._shared = job.setup.shared
         self._owners: dict[str, str] = {}
         self.asked: dict[str, list[str]] = {}
@@ -251,10 +272,22 @@ class BatchedConnection:
                 usage = (kept.usage or Usage()).model_copy(update={"cost_usd": 0.0})
                 return kept.model_copy(update={"usage": usage})
         self.asked.setdefault(request.subject.trajectory_id, []).append(name)
-        return await self.desk.ask(name, request)
+        try:
+            reply = await self.desk.ask(name, request)
+        except ProviderError as error:
+            self._notes.add(name, request, self.desk.last_batch(name), error)
+            raise
+        self._notes.add(name, request, self.desk.last_batch(name), reply)
+        return reply
+
+    def waits(self, trajectory_id: str) -> None:
+        """A trajectory is to be taken up again in a later pass."""
+        self.asked.pop(trajectory_id, None)
+        self._notes.drop(trajectory_id)
 
     def settled(self, trajectory_id: str) -> list[str]:
         """Names of the requests that a trajectory has used; it has its verdict."""
+        self._notes.tell(trajectory_id)
         names = self.asked.pop(trajectory_id, [])
         for name in names:
             self._owners.pop(name, None)
@@ -276,8 +309,17 @@ class BatchJudging(Judging):
 
     connection: BatchedConnection
 
-    def __init__(self, setup: Setup, connection: BatchedConnection) -> None:
+    def __init__(self, setup: Setup, connection: BatchedConnection, wrapping_up: Callable[[], bool]) -> None:
+        """`wrapping_up`: whether the money, which is held elsewhere, comes to its end."""
         super().__init__(setup, connection)
+        self._wrapping_up = wrapping_up
+        self._told = True  # by the session
+
+    def _leaves_out(self, case: Case, indices: Sequence[int]) -> bool:
+        """As `Judging._leaves_out`; what was asked for is paid for, and taken."""
+        known = self.connection.desk.knows
+        names = (self.connection.name_of(numbered(case.prompt.request, index)) for index in indices)
+        return not any(known(name) for name in names) and super()._leaves_out(case, indices)
 
     async def finish(self, case: Case) -> Verdict:
         """The verdict, where every outcome that it takes is here.
@@ -294,5 +336,5 @@ class BatchJudging(Judging):
         try:
             return await super().finish(case)
         except BaseException:
-            connection.asked.pop(case.trajectory.id, None)
+            connection.waits(case.trajectory.id)
             raise

@@ -88,12 +88,17 @@ class BudgetKeeper:
 
 
 class RemotePurse:
-    """What a worker pays from: everything is asked of the keeper."""
+    """What a worker pays from: everything is asked of the keeper.
+
+    Attributes:
+        near_its_end: Whether the keeper's budget is; told by whoever looks after the workers.
+    """
 
     def __init__(self, keeper: Any, worker: str) -> None:
         """`keeper`: handle of the `BudgetKeeper` actor; `worker`: the name that this worker goes by there."""
         self._keeper = keeper
         self._worker = worker
+        self.near_its_end = False
 
     async def begin(self, whole: float) -> None:
         """As `BudgetKeeper.begin`.
@@ -118,6 +123,10 @@ class RemotePurse:
     def release(self, estimate: float) -> None:
         """As `Purse.release`."""
         self._keeper.release.remote(self._worker, estimate)
+
+    def wrapping_up(self) -> bool:
+        """As `Purse.wrapping_up`, a moment later than the keeper."""
+        return self.near_its_end
 
     async def _asked(self, method: str, amount: float) -> None:
         from ray.exceptions import RayError

@@ -130,6 +130,7 @@ class _Crew:
         self._under_way = 0
         self._stopped: BaseException | None = None
         self._draining = False
+        self._wrapping_up = False
         self._moved = asyncio.Event()
         self._workers: dict[str, Any] = {}
         self._hired = 0
@@ -295,6 +296,8 @@ class _Crew:
             return None
         check_same(self._job.setup.fingerprints, opened)
         self._ever_opened = True
+        if self._wrapping_up:
+            handle.wrap_up.remote()
         LOG.info("worker begins", extra={"facts": {"worker": name, "pid": opened.pid, "host": opened.host}})
         return _Hired(name, handle, opened)
 
@@ -368,7 +371,6 @@ class _Crew:
     async def _watch(self) -> None:
         """Hands an end of the run on to the workers, and says when the cap comes near or nobody starts."""
         begun = asyncio.get_running_loop().time()
-        told = self._keeper is None
         while True:
             await asyncio.sleep(POLL_S)
             if self._ending() and not self._draining:
@@ -376,11 +378,13 @@ class _Crew:
                 for handle in self._workers.values():
                     handle.drain.remote()
                 self._move()
-            if not told:
+            if self._keeper is not None and not self._wrapping_up:
                 state = await self._asked_of_keeper("state")
-                told = state is None or state[2]
-                if state is not None and told:
+                if state is not None and state[2]:
+                    self._wrapping_up = True
                     LOG.warning("most of the budget is spent", extra={"facts": {"spent_usd": state[0]}})
+                    for handle in self._workers.values():
+                        handle.wrap_up.remote()
             if not self._ever_opened and asyncio.get_running_loop().time() - begun > START_S:
                 self._stop(
                     ConfigError(

@@ -150,6 +150,11 @@ class JudgeWorker:
         """Lets no further trajectory begin; those under way are finished."""
         self._draining = True
 
+    async def wrap_up(self) -> None:
+        """The budget comes to its end: votes that a verdict can do without are not drawn."""
+        if self._purse is not None:
+            self._purse.near_its_end = True
+
     async def close(self) -> int | None:
         """Closes the judge, and sends what telemetry holds: the process is ended from outside.
 

@@ -41,8 +41,15 @@ class Telemetry:
             explicit_bucket_boundaries_advisory=TOKENS,
         )
 
-    def begin(self, connection: Connection, request: Request) -> Any:
-        """The span of a call that begins now."""
+    def begin(
+        self, connection: Connection, request: Request, *, since_s: float | None = None, batch: str | None = None
+    ) -> Any:
+        """The span of a call.
+
+        Args:
+            since_s: When it began, in seconds since the epoch; None for now.
+            batch: Id of the provider's batch that it was a request of.
+        """
         from opentelemetry.trace import SpanKind
 
         sampling = request.sampling
@@ -59,10 +66,14 @@ class Telemetry:
             value = getattr(sampling, name)
             if value is not None:
                 attributes[f"gen_ai.request.{name}"] = value
-        return self._tracer.start_span(f"chat {connection.model}", kind=SpanKind.CLIENT, attributes=attributes)
+        if batch is not None:
+            attributes["judge.batch.id"] = batch
+        start = None if since_s is None else int(since_s * 1e9)
+        name = f"chat {connection.model}"
+        return self._tracer.start_span(name, kind=SpanKind.CLIENT, attributes=attributes, start_time=start)
 
-    def answered(self, span: Any, connection: Connection, reply: Reply, seconds: float) -> None:
-        """Ends the span of a call that was answered."""
+    def answered(self, span: Any, connection: Connection, reply: Reply, seconds: float | None) -> None:
+        """Ends the span of a call that was answered; no `seconds` where it has no duration of its own."""
         common = _common(connection)
         if reply.model is not None:
             common["gen_ai.response.model"] = reply.model
@@ -75,16 +86,18 @@ class Telemetry:
             if count is not None:
                 span.set_attribute(f"gen_ai.usage.{kind}_tokens", count)
                 self._tokens.record(count, {**common, "gen_ai.token.type": kind})
-        self._seconds.record(seconds, common)
+        if seconds is not None:
+            self._seconds.record(seconds, common)
         span.end()
 
-    def failed(self, span: Any, connection: Connection, reason: str, seconds: float) -> None:
+    def failed(self, span: Any, connection: Connection, reason: str, seconds: float | None) -> None:
         """Ends the span of a call that failed for `reason`."""
         from opentelemetry.trace import Status, StatusCode
 
         span.set_attribute("error.type", reason)
         span.set_status(Status(StatusCode.ERROR, reason))
-        self._seconds.record(seconds, {**_common(connection), "error.type": reason})
+        if seconds is not None:
+            self._seconds.record(seconds, {**_common(connection), "error.type": reason})
         span.end()
 
 
