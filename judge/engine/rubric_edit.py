@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -80,9 +81,11 @@ def propose(
     edit, calls, cost = PRIVATE.run(_ask(asked, request, criterion, settings, runs, spent))
     if isinstance(edit, str):
         return Proposal(asked=asked, edit=None, failure=edit, path=None, version=None, calls=calls, cost_usd=cost)
-    text = rubric_path(rubric).read_text(encoding="utf-8")
+    source = rubric_path(rubric)
+    text = source.read_text(encoding="utf-8")
     note = f"{version}: {edit.place} of {criterion.id}, proposed by {asked} from disagreements on dev runs."
-    path.write_text(edited_rubric(text, edit, version=version, note=note), encoding="utf-8")
+    examples = [_seen_from(path.parent, source.parent / each) for each in loaded.examples]
+    path.write_text(edited_rubric(text, edit, version=version, note=note, examples=examples), encoding="utf-8")
     findings = lint_rubric(path)
     return Proposal(
         asked=asked,
@@ -95,6 +98,14 @@ def propose(
         calls=calls,
         cost_usd=cost,
     )
+
+
+def _seen_from(folder: Path, file: Path) -> str:
+    """Path of a file from a folder, with slashes; whole where there is no way from one to the other."""
+    try:
+        return Path(os.path.relpath(file, folder)).as_posix()
+    except ValueError:  # another drive
+        return file.resolve().as_posix()
 
 
 async def _ask(

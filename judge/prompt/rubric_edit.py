@@ -10,6 +10,7 @@ import yaml
 from judge.errors import RubricError
 from judge.prompt.extract import extract
 from judge.prompt.marks import lines_of, mark_of, prefixed
+from judge.prompt.rubric_splice import replaced
 from judge.types.record import Record
 from judge.types.request import Request, Sampling, Subject
 from judge.types.rubric import Criterion, LevelScale, Rubric
@@ -124,22 +125,44 @@ def parse_edit(text: str | None, criterion: Criterion, *, runs: Sequence[str] = 
     return RubricEdit(criterion=criterion.id, place=place, old=places[place], new=new, reason=reason)
 
 
-def edited_rubric(text: str, edit: RubricEdit, *, version: str, note: str) -> str:
+def edited_rubric(text: str, edit: RubricEdit, *, version: str, note: str, examples: Sequence[str] = ()) -> str:
     """The YAML of a rubric with one clause changed, a version of its own and a line in its changelog.
 
-    Comments are lost. Example files are left out, for their paths are relative to the rubric's own folder.
+    Comments stay, unless the file is written in a way (anchors, merged keys) in which the place of the clause is not
+    plain; then it is written anew without them.
+
+    Args:
+        examples: Paths of the rubric's example files as seen from the new file.
 
     Raises:
         RubricError: The file has no such clause.
     """
     document = yaml.safe_load(text)
-    own = next((c for c in document.get("criteria", ()) if c.get("id") == edit.criterion), None)
-    if own is None or not _replace(own, edit):
+    criteria = document.get("criteria") or ()
+    place = next((i for i, c in enumerate(criteria) if c.get("id") == edit.criterion), None)
+    path = None if place is None else _replace(criteria[place], edit)
+    if place is None or path is None:
         raise RubricError(f"The rubric has no clause {edit.place!r} in criterion {edit.criterion!r}.")
-    document.pop("examples", None)
+    values: dict[tuple[str | int, ...], Any] = {("version",): version}
+    value: Any = criteria[place]
+    for step in path:
+        value = value[step]
+    values["criteria", place, *path] = value
     document["version"] = version
+    if examples:
+        values["examples",] = document["examples"] = list(examples)
     document["changelog"] = [*document.get("changelog", ()), note]
+    spliced = replaced(text, values, note=note)
+    if spliced is not None and _reads_as(spliced, document):
+        return spliced
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _reads_as(text: str, document: Any) -> bool:
+    try:
+        return bool(yaml.safe_load(text) == document)
+    except yaml.YAMLError:
+        return False
 
 
 def next_version(version: str) -> str:
@@ -150,32 +173,34 @@ def next_version(version: str) -> str:
     return f"{version}.2"
 
 
-def _replace(criterion: dict[str, Any], edit: RubricEdit) -> bool:
+def _replace(criterion: dict[str, Any], edit: RubricEdit) -> tuple[str | int, ...] | None:
+    """Changes the clause and says where it stands in the criterion; None where there is none."""
     kind, _, which = edit.place.partition(" ")
     if kind == "question":
         criterion["question"] = edit.new
-        return True
+        return ("question",)
     if kind in ("counts", "not_counts"):
         parts = [part.strip() for part in str(criterion.get(kind, "")).split(";")]
         parts = [part for part in parts if part]
         place = int(which) - 1
         if place >= len(parts):
-            return False
+            return None
         parts[place] = edit.new
         criterion[kind] = "; ".join(parts)
-        return True
+        return (kind,)
     return _replace_anchor(criterion, which, edit.new)
 
 
-def _replace_anchor(criterion: dict[str, Any], value: str, new: str) -> bool:
+def _replace_anchor(criterion: dict[str, Any], value: str, new: str) -> tuple[str | int, ...] | None:
     anchors = criterion.get("anchors")
     if isinstance(anchors, Mapping) and (key := next((k for k in anchors if str(k) == value), None)) is not None:
         criterion["anchors"] = {**anchors, key: new}
-        return True
+        return ("anchors", key)
     scale = criterion.get("scale")
+    inside: tuple[str, ...] = ("scale", "levels") if isinstance(scale, Mapping) else ("scale",)
     levels = scale.get("levels", ()) if isinstance(scale, Mapping) else scale if isinstance(scale, list) else ()
-    for level in levels:
+    for place, level in enumerate(levels):
         if f"{float(level['value']):g}" == value:
             level["anchor"] = new
-            return True
-    return False
+            return (*inside, place, "anchor")
+    return None

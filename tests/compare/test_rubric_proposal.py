@@ -65,6 +65,45 @@ def test_every_clause_has_a_place_and_an_edit_changes_that_one_alone() -> None:
     assert yaml.safe_load(text) == before
 
 
+def test_an_edit_changes_its_own_lines_and_leaves_every_comment() -> None:
+    text = rubric_path("process").read_text(encoding="utf-8")
+    old = clauses(CRITERION)["anchor 4"]  # a block of text over two lines
+    edit = RubricEdit(criterion="process", place="anchor 4", old=old, new='One "call": needless.', reason="r")
+    made = edited_rubric(text, edit, version="2", note="2: a test.")
+    assert made.startswith("# Asks about the path, not the end.")
+    gone = [line for line in text.splitlines() if line not in made.splitlines()]
+    new = [line for line in made.splitlines() if line not in text.splitlines()]
+    assert [line.strip() for line in gone] == ['version: "1"', old]
+    assert new == ['version: "2"', r'        anchor: "One \"call\": needless."', '  - "2: a test."']
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '- {id: c, question: "Was it good?"}  # the one\n',
+        "- id: c  # the one\n  question: |\n    Was\n    it?\n\n  weight: 1\nchangelog: ['1: first.']\n",
+        "  - id: c # the one\n    question: 'Good?'\nchangelog:\n- >-\n  1: a long\n  line.\n",
+    ],
+    ids=["flow", "block", "long log"],
+)
+def test_files_written_in_other_ways_keep_their_comments_too(text: str) -> None:
+    text = f'id: own # mine\nversion: "1"\ncriteria:\n{text}'
+    edit = RubricEdit(criterion="c", place="question", old="-", new="Is it done?", reason="r")
+    made = edited_rubric(text, edit, version="2", note="2: a test.")
+    assert made.count("#") == 2
+    before, after = yaml.safe_load(text), yaml.safe_load(made)
+    assert after["criteria"][0] == {**before["criteria"][0], "question": "Is it done?"}
+    assert after["changelog"] == [*before.get("changelog", []), "2: a test."]
+    assert after["version"] == "2"
+
+
+def test_a_file_in_which_one_text_stands_for_two_is_written_anew() -> None:
+    text = 'id: own # lost\nversion: "1"\ncriteria:\n- {id: c, question: &q "Good?"}\n- {id: d, question: *q}\n'
+    edit = RubricEdit(criterion="d", place="question", old="Good?", new="Done?", reason="r")
+    made = yaml.safe_load(edited_rubric(text, edit, version="2", note="2: a test."))
+    assert [c["question"] for c in made["criteria"]] == ["Good?", "Done?"]
+
+
 @pytest.mark.parametrize(("before", "after"), [("1", "2"), ("1.9", "1.10"), ("draft", "draft.2")])
 def test_an_edit_gets_a_version_of_its_own(before: str, after: str) -> None:
     assert next_version(before) == after
@@ -119,6 +158,9 @@ def test_a_proposal_is_written_linted_and_measured_on_dev_and_nothing_else_is_to
     assert found["edited"]["n"] <= len(dev)
     names = ["fake/always-4, process 1", "fake/always-4, process 2"]
     assert sorted(row["judge"] for row in found["edited"]["judges"]) == names
+    examples = load_rubric("process-2.yaml").examples
+    assert len(examples) == len(load_rubric("process").examples)
+    assert all(Path(each).is_file() for each in examples)  # as seen from the new file
     assert load_rubric("process").version == "1"
     assert not Path(".judge").exists()  # no use of the test split is on record
     assert run(improve("--ask", model)) == 2  # never over a file that is there
