@@ -109,10 +109,12 @@ def leniency(
     difference = (y - x) / (high - low)
     rows = sum_by_cluster(np.column_stack([difference, np.ones(len(x))]), cluster)
     pseudo = np.asarray([[1.0, 1.0], [-1.0, 1.0]]) * (len(x) / len(rows))
-    return bounded(
+    found = bounded(
         linear(rows, lambda sums: ratio(sums[:, 0], sums[:, 1]), pseudo, 0.5),
         n=len(x),
         rng=rng,
         confidence=confidence,
         transform="none",
     )
+    ends = {name: getattr(found, name) for name in ("low", "high", "lower", "upper")}  # Student's t knows no scale
+    return found.model_copy(update={k: min(1.0, max(-1.0, end)) for k, end in ends.items() if end is not None})

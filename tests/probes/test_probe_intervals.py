@@ -86,3 +86,14 @@ def test_where_nothing_broke_the_interval_is_that_of_the_tasks() -> None:
     assert found.value == 0.0
     assert found.upper is not None
     assert 0.139 <= found.upper < 0.25
+
+
+def test_a_fall_is_never_said_to_reach_beyond_the_scale() -> None:
+    """Three tasks that fall by 1, 1 and .7: Student's t with 2 degrees of freedom alone would go to 1.33."""
+    falls = (1.0, 1.0, 0.7)
+    probed = [Probed(mutation=FAULT, cluster=str(n), before=1.0, after=1 - fall) for n, fall in enumerate(falls)]
+    found = fault_row("padding", probed, np.random.default_rng(0)).fall
+    assert found.value == pytest.approx(0.9)
+    assert (found.high, found.upper) == (1.0, 1.0)
+    assert found.low is not None
+    assert -1.0 <= found.low < 0.9
