@@ -130,18 +130,21 @@ def settled(data: Dataset, mark: float | None) -> Callable[[float], float]:
 
 
 def member_weights(data: Mapping[str, Dataset]) -> dict[str, float]:
-    """Log odds of agreeing with people on dev labels, never below 0: a judge no better than a coin has no say.
+    """Log odds of agreeing with people on dev labels against those of a guess, never below 0: a judge that is no better
+    than a guess has no say.
 
-    A pseudo-count of 1/2 on either side keeps a judge without an error finite.
+    log(right / wrong) + log(K - 1) on a scale of K levels, so that chance, 1 / K, is 0. A pseudo-count of 1/2 on either
+    side keeps a judge without an error finite.
 
-    Source: Nitzan & Paroush 1982, doi:10.2307/2526438. It holds for independent errors; judges' are not, so take the
-    gain with care.
+    Source: Nitzan & Paroush 1982, doi:10.2307/2526438; for more than two levels Zhu et al. 2009,
+    doi:10.4310/SII.2009.v2.n3.a8. It holds for independent errors; judges' are not, so take the gain with care.
     """
     weights = {}
     for name, dataset in data.items():
         scored = [(v, label) for v, label in zip(dataset.verdicts, dataset.labels, strict=True) if v is not None]
         right = sum(v == label for v, label in scored)
-        weights[name] = max(0.0, log((right + 0.5) / (len(scored) - right + 0.5)))
+        odds = (right + 0.5) / (len(scored) - right + 0.5)
+        weights[name] = max(0.0, log(odds * (len(dataset.domain or (0, 1)) - 1)))
     return weights
 
 

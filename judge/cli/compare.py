@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from judge.engine.certifying import Calibration
     from judge.engine.comparing import Compared
     from judge.types.comparison import Switch, Work
+    from judge.types.jury import Jury
     from judge.types.probe import ProbeReport
+
+FEW_RUNS = 50
+"""Weights learnt from fewer labelled runs are said to be rough."""
 
 
 def compare(
@@ -68,6 +72,14 @@ def compare(
     certify: Annotated[
         bool, typer.Option("--certify", help="Calibrate --new too and write its certificate; exit codes as calibrate.")
     ] = False,
+    write_jury: Annotated[
+        str | None,
+        typer.Option(
+            "--write-jury",
+            metavar="FILE",
+            help="Learn the weights of the jury of rule weighted from dev labels, and write it for live use.",
+        ),
+    ] = None,
     price: Annotated[
         list[str] | None, typer.Option("--price", help="NAME=USD a verdict, where it is not measured. Repeatable.")
     ] = None,
@@ -112,7 +124,13 @@ def compare(
     now = datetime.now(UTC)
     certified: Calibration | None = None
     if set_name is not None and not (verdicts or labels):
-        found = _live(set_name, names, rubric, criterion, repeats, settings, known)
+        learnt = 0.0
+        if write_jury is not None:
+            jury = _weighing(names, settings, write_jury)
+            learnt = _learn(jury, set_name, rubric, criterion, settings, Path(write_jury))
+            names = [f"jury:{write_jury}" if name == jury else name for name in names]
+            old, new = (f"jury:{write_jury}" if name == jury else name for name in (old, new))
+        found = _live(set_name, names, rubric, criterion, repeats, settings, known, learnt)
         if certify and new is not None:
             certified = certify_live(
                 found, _shown(new, settings), set_name,
@@ -123,6 +141,7 @@ def compare(
             raise UsageError("Recorded judges have no fingerprint that a probe could be bound to.",
                              hint="Leave out --probes, or compare live judges with --set.")  # fmt: skip
         files = _files(verdicts, labels, fields or (), map, label_map, scale, pass_mark)
+        weighing = None if write_jury is None else _weighing(names, settings, write_jury)
         found = compare_files(
             files.verdicts,
             files.labels,
@@ -136,6 +155,8 @@ def compare(
             work=prices,
             dev_share=dev_share,
         )
+        if weighing is not None and write_jury is not None:
+            _write_learnt(load_jury(weighing, settings), found, files.labels, Path(write_jury))
         if certify and new is not None:
             certified = files.certify(new, criterion, settings, now)
     else:
@@ -162,6 +183,7 @@ def _live(
     repeats: int | None,
     settings: Settings,
     probes: tuple[ProbeReport, ...],
+    spent: float,
 ) -> Compared:
     from judge.cli.progress import progress
     from judge.engine.comparing import compare_set
@@ -176,7 +198,64 @@ def _live(
             repeats=repeats,
             probes=probes,
             progress=advance,
+            spent=spent,
         )
+
+
+def _weighing(names: list[str], settings: Settings, path: str) -> str:
+    """The one jury among the judges whose weights are learnt; found before anybody is asked."""
+    from judge.engine.jury_file import is_jury, load_jury
+
+    found = [name for name in names if is_jury(name) and load_jury(name, settings).rule == "weighted"]
+    if len(found) != 1:
+        raise UsageError(
+            f"--write-jury was given with {len(found)} juries of rule weighted among the judges; one is needed.",
+            hint="Name it with --judge.",
+        )
+    if Path(path).exists():
+        raise UsageError(f"{path} exists already.", hint="Choose another name with --write-jury.")
+    if not path.endswith((".yaml", ".yml")):
+        raise UsageError(f"--write-jury is {path!r}; a jury file ends in .yaml.")
+    return found[0]
+
+
+def _learn(
+    jury: str,
+    set_name: str,
+    rubrics: list[str] | None,
+    criterion: str | None,
+    settings: Settings,
+    path: Path,
+) -> float:
+    """Learns the weights on the dev runs of the set and writes the jury; US dollars spent."""
+    from judge.cli.progress import progress
+    from judge.engine.jury_file import load_jury
+    from judge.engine.jury_weights import learn_weights, write_jury
+
+    if len(rubrics or ()) > 1:
+        raise UsageError("--write-jury learns under one rubric.", hint="Give one --rubric, or none.")
+    with progress("judged", None) as advance:
+        found = learn_weights(
+            load_jury(jury, settings),
+            set_name,
+            settings=settings,
+            rubric=rubrics[0] if rubrics else None,
+            criterion=criterion,
+            progress=advance,
+        )
+    write_jury(found.jury, path, learnt_from=f"{found.runs} dev runs of {set_name}")
+    rough = f"; fewer than {FEW_RUNS} make them rough" if found.runs < FEW_RUNS else ""
+    note(f"wrote {path}: weights learnt from {found.runs} dev runs{rough}; the comparison is on test runs alone")
+    return found.spent
+
+
+def _write_learnt(jury: Jury, found: Compared, labels: Path, path: Path) -> None:
+    """Writes the jury of recorded judges with the weights that it learnt."""
+    from judge.engine.jury_weights import with_weights, write_jury
+
+    made = with_weights(jury, found.juries[jury.name].weights)
+    write_jury(made, path, learnt_from=f"the dev labels of {labels.name}, of judges as they are named there")
+    note(f"wrote {path}: members are named as in the records; rename them for live use")
 
 
 @dataclass(frozen=True)

@@ -235,7 +235,9 @@ def refuse_live(jury: Jury, rubric: Rubric) -> None:
     if jury.rule in ("dawid_skene", "stacked") or (jury.rule == "weighted" and not jury.weights):
         raise UsageError(
             f"Jury {jury.name!r}: rule {jury.rule} learns from many runs, a live jury votes on one.",
-            hint="Use it on recorded verdicts, or give `weights:` with rule weighted.",
+            hint="Learn the weights: `judge compare --set SET --judge JURY --judge OTHER --write-jury FILE`."
+            if jury.rule == "weighted"
+            else "Use it on recorded verdicts.",
         )
     scored = [c.id for c in rubric.criteria if not isinstance(c.scale, BinaryScale)]
     if scored and (why := needs_binary(jury)):

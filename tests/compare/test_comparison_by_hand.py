@@ -95,9 +95,7 @@ def test_a_failed_verdict_stays_visible_and_earns_no_credit() -> None:
 
 def test_a_judge_that_never_gave_a_score_is_level_with_nobody() -> None:
     labels = [1, 0, 1, 0]
-    found = compared(
-        judged("a", labels, labels), judged("b", [1, None, 1, 1], labels), judged("c", [None] * 4, labels)
-    )
+    found = compared(judged("a", labels, labels), judged("b", [1, None, 1, 1], labels), judged("c", [None] * 4, labels))
     assert found.decision.best == "a"
     assert found.decision.level_with == ("b",)
     assert "c gave no score on any run: nothing can be said of its judgement." in found.decision.words
