@@ -24,6 +24,7 @@ from judge.engine.control import Control
 from judge.engine.facade import ledger_of
 from judge.engine.ray_budget import BudgetKeeper, budget_lost
 from judge.engine.ray_cluster import check_address, is_plain, joined
+from judge.engine.ray_log import listens, retell
 from judge.engine.ray_worker import Assignment, Item, JudgeWorker, Opened, Report
 from judge.engine.run import Count, Progress, reference_of
 from judge.engine.sent_error import SentError
@@ -247,6 +248,7 @@ class _Crew:
             reports = worker.handle.judge.options(num_returns="streaming").remote(list(block.values()))
             async for reference in reports:
                 report: Report = await reference
+                retell(report.lines, worker.name)
                 for verdict in report.verdicts:
                     self._keep(verdict, block)
                 if report.error is not None:
@@ -315,6 +317,7 @@ class _Crew:
             policy=job.policy,
             standing=job.setup.standing,
             folder=str(Path.cwd()),
+            log=listens(),
         )
 
     def _dismiss(self, name: str) -> None:

@@ -20,6 +20,7 @@ from judge.engine.facade import open_judge
 from judge.engine.judging import Stopped
 from judge.engine.observed import observed
 from judge.engine.ray_budget import RemotePurse
+from judge.engine.ray_log import KeptLog, LogLine
 from judge.engine.sent_error import SentError
 from judge.engine.standing import Standing
 from judge.engine.telemetry import flush
@@ -43,6 +44,7 @@ class Assignment:
         settings: With this worker's share of concurrency and quotas; secrets are in them.
         standing: What certificates said when the run began, in the process that began it.
         folder: Working folder of that process, in which relative names of files are meant.
+        log: Whether that process wants to know of single calls.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Assignment:
     policy: str | None
     standing: Standing
     folder: str
+    log: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +69,10 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Verdicts as they come; `error` is what stopped the worker."""
+    """Verdicts as they come, and what was logged since the last report; `error` is what stopped the worker."""
 
     verdicts: tuple[Verdict, ...] = ()
+    lines: tuple[LogLine, ...] = ()
     error: SentError | None = None
 
 
@@ -87,10 +91,13 @@ class JudgeWorker:
         self._stack = AsyncExitStack()
         self._bench: Bench | None = None
         self._judge: OpenedJudge | None = None
+        self._log = KeptLog()
 
     async def open(self) -> Opened | SentError:
         """Opens the judge; the error says why it cannot be opened here."""
         given = self._assignment
+        if given.log:
+            self._log.listen()
         with contextlib.suppress(OSError):  # on another machine the folder need not exist
             os.chdir(given.folder)
         try:
@@ -138,8 +145,10 @@ class JudgeWorker:
             left -= came.count(None)
             verdicts = tuple(verdict for verdict in came if verdict is not None)
             if verdicts:
-                yield Report(verdicts)
+                yield Report(verdicts, self._log.take())
         await asyncio.gather(*tasks)
+        if rest := self._log.take():
+            yield Report(lines=rest)
         stopped = self._opened().stopped
         if isinstance(stopped, JudgeError):
             yield Report(error=SentError.of(stopped))

@@ -12,7 +12,7 @@ from loopback import Scripted, chat
 from provider_runs import OPENAI, Batches, batches
 
 from judge.cli.logs import logging_to
-from judge.engine import batch_notes
+from judge.engine import batch_notes, observed
 from judge.engine.telemetry import Telemetry
 from judge.store.run_folder import RunFolder
 from judge.types import Verdict
@@ -64,7 +64,8 @@ def test_each_call_in_a_batch_has_a_span_and_counts_its_tokens(tmp_path: Path, m
     tracers, meters = TracerProvider(), MeterProvider(metric_readers=[reader])
     tracers.add_span_processor(SimpleSpanProcessor(spans))
     made = Telemetry(tracers.get_tracer("test"), meters.get_meter("test"))
-    monkeypatch.setattr(batch_notes, "telemetry", lambda: made)
+    for module in (batch_notes, observed):
+        monkeypatch.setattr(module, "telemetry", lambda: made)
     run = of_all_kinds(tmp_path)
     with run.server:
         run.run(telemetry=True)

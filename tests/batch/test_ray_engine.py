@@ -23,6 +23,7 @@ from faults_ray import ray_worker_killed
 from loopback import Scripted, chat
 from ray_items import DIFFERS, bare, hearing, verdicts
 
+from judge.cli.logs import logging_to
 from judge.cli.main import run as command
 from judge.config import load_settings
 from judge.engine.batch import BatchOutcome, judge_batch
@@ -214,6 +215,46 @@ def test_the_cap_holds_over_all_workers(tmp_path: Path) -> None:
     assert 0 < result.judged < 200
     assert most > 8
     assert len({facts["pid"] for facts in heard.of("worker begins")}) == 2
+
+
+def test_workers_draw_no_vote_that_can_be_done_without_in_the_last_fifth_of_the_money(tmp_path: Path) -> None:
+    """4, then 2, then 4 for each item, 50 cents a call: a third vote is wanted while less than $28.80 are spent."""
+    source = write_items(tmp_path / "in.jsonl", 60)
+
+    def answer(item: str, before: int) -> Scripted:
+        said = json.dumps({"reason": "fine", "score": 2 if before == 1 else 4})
+        return chat(said, tokens=(400, 100), delay=0.05)
+
+    with JudgeServer(answer) as server:
+        flags: dict[str, Any] = {"concurrency": 2, "samples": None, "max_usd": 36.0, "max_output_tokens": 200}
+        settings = settings_of(tmp_path, server.url, **flags)
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, engine="ray")
+        calls = server.calls.copy()
+    assert isinstance(outcome.error, BudgetReached)
+    found = {verdict["trajectory_id"]: verdict["score"] for verdict in verdicts(tmp_path / "run")}
+    assert found == {item: 4.0 if calls[item] == 3 else 3.0 for item in found}
+    assert set(calls.values()) == {2, 3}
+    assert outcome.result.summary.wrapped_up == list(calls.values()).count(2)
+
+
+def test_the_log_holds_the_calls_of_workers_and_the_summary_what_their_caches_failed_to_do(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 12)
+    bad = Scripted(400, {"error": {"message": "no"}})
+    with JudgeServer(lambda item, before: bad if item == name_of(3) else chat(GOOD, tokens=(100, 20))) as server:
+        settings = settings_of(tmp_path, server.url, concurrency=4)
+        with logging_to(str(tmp_path / "log.jsonl")):
+            result = on("ray", source, tmp_path / "run", rubric=RUBRIC, settings=settings).result
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    calls = [line for line in lines if line["logger"] == "judge.call"]
+    assert {call["trajectory_id"]: call["event"] for call in calls} == {
+        name_of(number): "call failed" if number == 3 else "call" for number in range(12)
+    }
+    assert len(calls) == 12
+    hired = {line["worker"] for line in lines if line["event"] == "worker begins"}
+    assert {call["worker"] for call in calls} <= hired
+    assert len(hired) == 2
+    assert {(c["level"], c["cost_usd"]) for c in calls if c["event"] == "call"} == {("info", 0.12)}
+    assert result.summary.cache_failures == 0
 
 
 def test_without_the_actor_that_holds_the_budget_nothing_more_is_paid(
