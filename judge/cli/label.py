@@ -68,7 +68,8 @@ def label(
     target = Path(out) if out is not None else Path(f"{task.name}-labelled")
     refuse_other(target)  # before anything is labelled
     settings = load_settings({"judge": judge})
-    service = open_service(Deployment(settings=settings, data=folder, host=HOST, closed=True))
+    deployment = Deployment(settings=settings, data=folder, host=HOST, closed=True)
+    service = open_service(deployment, sole=False)  # two people may label on one machine
     try:
         if not export:
             verdicts = _judged(service, task, judge, order)

@@ -26,6 +26,7 @@ from judge.store.database import open_database, sqlite_url
 from judge.store.jobs import Jobs, KeptAnswers
 from judge.store.label_queue import LabelQueues
 from judge.store.retention import Retention
+from judge.store.sole import SoleServer
 from judge.types.calibration_set import CalibrationSet
 from judge.types.rubric import Rubric
 
@@ -83,12 +84,17 @@ class Deployment:
 
 @dataclass
 class Service:
-    """The resources of one running service."""
+    """The resources of one running service.
+
+    Attributes:
+        sole: What keeps another server off the same data; None for a session that takes up no jobs.
+    """
 
     deployment: Deployment
     engine: Engine
     rubrics: dict[str, Rubric]
     own_sets: dict[str, CalibrationSet] = field(default_factory=dict)
+    sole: SoleServer | None = None
     counters: Counters = field(default_factory=Counters)
     failures: FailureLimit = field(default_factory=FailureLimit)
     _judges: dict[str, Opened] = field(default_factory=dict)
@@ -176,14 +182,24 @@ class Service:
         """Closes judges and database."""
         await self._stack.aclose()
         self._judges.clear()
+        self.release()
         self.engine.dispose()
 
+    def release(self) -> None:
+        """Lets the data go, for another server to take."""
+        if self.sole is not None:
+            self.sole.close()
 
-def open_service(deployment: Deployment) -> Service:
+
+def open_service(deployment: Deployment, *, sole: bool = True) -> Service:
     """Opens the database, loads the rubrics and checks what would only show with the first request.
 
+    Args:
+        sole: Hold data folder and database against other servers; only who does takes up jobs that were left.
+
     Raises:
-        ConfigError: The database cannot be opened, or the service would be public without a key.
+        ConfigError: The database cannot be opened, the service would be public without a key, or `sole` and another
+            server has the data.
         RubricError, LabelError: A rubric or a set does not load.
     """
     deployment.data.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -194,6 +210,14 @@ def open_service(deployment: Deployment) -> Service:
             f"The service would listen on {deployment.host!r} for everyone, and no API key exists.",
             hint="Make one first: judge serve --new-key NAME --role admin; or leave out --host.",
         )
+    try:
+        return _opened(deployment, engine, SoleServer(engine, deployment.data) if sole else None)
+    except BaseException:
+        engine.dispose()
+        raise
+
+
+def _opened(deployment: Deployment, engine: Engine, sole: SoleServer | None) -> Service:
     rubrics = {name: load_rubric(name) for name in rubric_names()}
     own = [load_rubric(path) for path in deployment.rubrics]
     settings_rubric = deployment.settings.rubric
@@ -201,4 +225,4 @@ def open_service(deployment: Deployment) -> Service:
         own.append(load_rubric(settings_rubric))
         rubrics[settings_rubric] = own[-1]
     sets = {found.name: found for found in map(load_set, deployment.sets)}
-    return Service(deployment, engine, rubrics | {rubric.id: rubric for rubric in own}, sets)
+    return Service(deployment, engine, rubrics | {rubric.id: rubric for rubric in own}, sets, sole)

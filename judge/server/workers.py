@@ -43,7 +43,12 @@ class Workers:
         self._controls: dict[str, Control] = {}
 
     def start(self) -> int:
-        """Takes up what an earlier server left unfinished; returns how many jobs that are."""
+        """Takes up what an earlier server left unfinished; returns how many jobs that are.
+
+        A service that does not hold its data alone takes up nothing: another one may be at it.
+        """
+        if self._service.sole is None:
+            return 0
         left = self._service.jobs.unfinished()
         for job in left:
             self._submit(job)

@@ -27,14 +27,27 @@ class FolderLock:
         UsageError: Another process holds the folder, or the folder cannot be written.
     """
 
-    def __init__(self, folder: Path) -> None:
-        path = folder / LOCK
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        name: str = LOCK,
+        what: str = "run folder",
+        elsewhere: str = "Choose another folder with --out.",
+        busy: str = "Wait for it or stop it; two writers would pay for everything twice.",
+    ) -> None:
+        """
+        Args:
+            name: Of the file that is locked.
+            what: The folder in words. elsewhere, busy: What to do when it cannot be written, or is held.
+        """
+        path = folder / name
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise UsageError(
-                f"The run folder {str(folder)!r} cannot be written: {error.strerror or error}.",
-                hint="Choose another folder with --out.",
+                f"The {what} {str(folder)!r} cannot be written: {error.strerror or error}.",
+                hint=elsewhere,
             ) from None
         try:
             _take(self._file)
@@ -42,8 +55,8 @@ class FolderLock:
             holder = _holder(self._file)
             os.close(self._file)
             raise UsageError(
-                f"The run folder {str(folder)!r} is in use by {holder}.",
-                hint="Wait for it or stop it; two writers would pay for everything twice.",
+                f"The {what} {str(folder)!r} is in use by {holder}.",
+                hint=busy,
             ) from None
         note = {
             "pid": os.getpid(),

@@ -43,21 +43,26 @@ def deployment(tmp_path: Path, script: str) -> Deployment:
 
 @pytest.fixture
 def start(deployment: Deployment) -> Iterator[Start]:
-    """Starts a service in this process: `client = start()`, `start(judge="fake/always-4", max_steps=3)`."""
-    open_clients: list[TestClient] = []
+    """Starts a service in this process: `client = start()`, `start(judge="fake/always-4", max_steps=3)`.
+
+    One that has the same data folder ends before.
+    """
+    open_clients: dict[Path, TestClient] = {}
 
     def begin(*, judge: str | None = None, **changes: Any) -> TestClient:
         used = replace(deployment, **changes)
         if judge is not None:
             settings = used.settings.model_copy(update={"judge": judge})
             used = replace(used, settings=settings, judges=(judge,))
+        if used.data in open_clients:
+            open_clients.pop(used.data).__exit__(None, None, None)
         client = TestClient(create_app(open_service(used)), base_url="http://localhost", raise_server_exceptions=False)
         client.__enter__()
-        open_clients.append(client)
+        open_clients[used.data] = client
         return client
 
     yield begin
-    for client in open_clients:
+    for client in open_clients.values():
         client.__exit__(None, None, None)
 
 

@@ -30,7 +30,9 @@ def test_a_public_address_without_a_key_is_refused(deployment: Deployment) -> No
         open_service(public)
     engine = open_database(sqlite_url(deployment.data / "service.sqlite"))
     add_key(engine, "boss", "admin")
-    open_service(public).engine.dispose()
+    opened = open_service(public)
+    opened.release()
+    opened.engine.dispose()
 
 
 def test_each_role_does_its_own_and_nothing_else(start: Start) -> None:

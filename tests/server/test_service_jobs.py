@@ -16,6 +16,8 @@ import pytest
 from running_service import Start, key_for, pages, service_behind, wait_for
 from service_runs import RATERS, SCORES, run, runs
 
+from judge.server.service import Deployment
+from judge.store.database import open_database, sqlite_url
 from judge.store.jobs import Jobs
 from judge.store.label_queue import CHANGED, Entry
 
@@ -199,11 +201,13 @@ def test_only_labels_of_people_open_the_gate(
         assert answer.json()["results"][0]["trust"]["state"] == state
 
 
-def test_an_unfinished_job_is_found_by_the_next_server(start: Start) -> None:
-    client = start()
-    jobs = Jobs(service_behind(client).engine)
+def test_an_unfinished_job_is_found_by_the_next_server(start: Start, deployment: Deployment) -> None:
+    deployment.data.mkdir()
+    engine = open_database(sqlite_url(deployment.data / "service.sqlite"))
+    jobs = Jobs(engine)
     asked = dict.fromkeys(("set", "judge", "samples", "criterion", "repeats", "profile", "claims"))
     left = jobs.add("calibration", "boss", {"queue": "gone", **asked})
+    engine.dispose()
     later = start()
     job = wait_for(later, f"/v1/calibrations/{left.id}")
     assert job["state"] == "failed"
