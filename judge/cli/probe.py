@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,7 @@ from judge.cli.output import emit, note, say
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
+    from judge.config import Settings
     from judge.engine.probing import Planting, ProbeRuns
     from judge.types.probe import BiasRow, ProbeKind, ProbeReport
     from judge.types.rubric import Rubric
@@ -58,6 +59,12 @@ def probe(
     ] = False,
     format: options.Format = None,
     mapping: options.Mapping = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Print calls, tokens and cost; send nothing. With --out, write the mutated runs."
+        ),
+    ] = False,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", help="Folder for probe.json, probe.txt, probe.html and the mutated runs."),
@@ -107,6 +114,11 @@ def probe(
     policy = reading.text_file(policy_text, "policy")
     total = len(planted.runs())
     note(f"{total:,} runs to judge: {len(planted.mutants):,} with a known change, and what they are compared with.")
+    if dry_run:
+        _preview(planted, settings, {"reference": planted.references(references), "policy": policy}, as_json, pairwise)
+        if out:
+            _write_mutants(out, planted)
+        return
     positions: tuple[BiasRow, ...] = ()
     if pairwise:
         from judge.engine.pair_probing import probe_position
@@ -135,6 +147,20 @@ def probe(
         say(probe_text(report))
     if EXIT[report.decision]:
         raise typer.Exit(EXIT[report.decision])
+
+
+def _preview(planted: Planting, settings: Settings, given: dict[str, Any], as_json: bool, pairwise: bool) -> None:
+    from judge.engine.plan import plan
+
+    made = plan(iter(planted.runs()), planted.rubric, settings=settings, **given)
+    if as_json:
+        emit(made.to_json())
+    else:
+        say(made.text())
+    if "bias" in planted.kinds and len(planted.rubric.criteria) > 1:
+        note(f"Not counted: {len(planted.good):,} runs again, with the criteria in reverse order.")
+    if pairwise:
+        note("Not counted: pairs of --pairwise.")
 
 
 def _kinds(text: str) -> tuple[ProbeKind, ...]:
@@ -177,7 +203,17 @@ def _write(folder: str, planted: Planting, report: ProbeReport) -> None:
     (path / "probe.json").write_text(text, encoding="utf-8")
     (path / "probe.txt").write_text(probe_text(report) + "\n", encoding="utf-8")
     (path / "probe.html").write_text(probe_page(report), encoding="utf-8")
+    _write_mutants(folder, planted)
+    note(f"Written: probe.json, probe.txt and probe.html in {folder}.")
+
+
+def _write_mutants(folder: str, planted: Planting) -> None:
+    import json
+    from pathlib import Path
+
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
     with (path / "mutants.jsonl").open("w", encoding="utf-8") as file:
         for one in planted.mutants:
             file.write(json.dumps(one.linked().to_json(), ensure_ascii=False) + "\n")
-    note(f"Written: probe.json, probe.txt, probe.html and mutants.jsonl in {folder}.")
+    note(f"Written: {len(planted.mutants):,} runs with a known change in {path / 'mutants.jsonl'}.")

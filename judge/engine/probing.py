@@ -129,6 +129,10 @@ class Planting:
         all_runs = (*parents, *self.weak, *self.labelled, *self.sides, *(one.trajectory for one in self.mutants))
         return list({run.id: run for run in all_runs}.values())
 
+    def references(self, reference: References) -> References:
+        """The references with those of the parents under the ids of their mutants."""
+        return _with_mutants(reference, self.mutants, [*self.what.runs, *self.weak])
+
 
 def planting(
     what: ProbeRuns,
@@ -218,8 +222,7 @@ def probe(
         TerminalError, BudgetReached: The judge takes no further call.
     """
     used, kinds, what = planted.rubric, planted.kinds, planted.what
-    parents = [*what.runs, *planted.weak]
-    asked = _Asked(settings, judge, _with_mutants(reference, planted.mutants, parents), policy, progress)
+    asked = _Asked(settings, judge, planted.references(reference), policy, progress)
     verdicts = asked.judge(planted.runs(), used)
     probed = pair(planted.mutants, verdicts, pass_mark=what.pass_mark)
     rng = np.random.default_rng(planted.seed)
@@ -325,7 +328,6 @@ def _has_call(run: Trajectory) -> bool:
 
 
 def _with_mutants(reference: References, mutants: Sequence[Mutant], runs: Sequence[Trajectory]) -> References:
-    """The references with those of the parents under the ids of their mutants."""
     if reference is None or isinstance(reference, Reference):
         return reference
     by_id = {run.id: run for run in runs}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -315,6 +316,21 @@ def test_the_command_writes_what_it_did(tmp_path: Any, capsys: pytest.CaptureFix
     made = [Mutation.model_validate(line["meta"]["mutation"]) for line in lines]
     assert {one.parent for one in made if one.kind == "fault"} <= parents
     assert len({line["id"] for line in lines}) == len(lines)
+
+
+def test_a_dry_run_counts_calls_and_writes_the_changed_runs_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: Settings
+) -> None:
+    traces, out = tmp_path / "runs.jsonl", tmp_path / "out"
+    traces.write_text("".join(json.dumps(refund(f"r{n}", f"t{n}")) + "\n" for n in range(2)), encoding="utf-8")
+    arguments = ["probe", str(traces), "--judge", "fake/always-5", "--no-cache", "--samples", "1"]
+    assert command([*arguments, "--kinds", "faults", "--dry-run", "--json", "--out", str(out)]) == 0
+    made = json.loads(capsys.readouterr().out)
+    planned = planting(runs_of(2), RUBRIC, settings=settings, kinds=("fault",))
+    assert len(planned.runs()) == 2 + 2 * 17
+    assert (made["trajectories"], made["calls_high"]) == (36, 0)  # a fake judge takes no call
+    assert [file.name for file in out.iterdir()] == ["mutants.jsonl"]
+    assert len((out / "mutants.jsonl").read_text(encoding="utf-8").splitlines()) == 34
 
 
 def test_an_unknown_kind_of_probe_is_named(capsys: pytest.CaptureFixture[str]) -> None:
