@@ -37,7 +37,7 @@ def bradley_terry(wins: ArrayLike, *, pseudo_wins: float = 0.0, rounds: int = 10
     if not reach.all():
         raise StatisticsError(
             "Some never beat, directly or by way of others, some others: strengths are not finite.",
-            hint="Compare more pairs, or set pseudo_wins=0.5.",
+            hint="Compare more pairs, or set pseudo-wins to 0.5.",
         )
     played, own = table + table.T, table.sum(1)
     strength = np.full(size, 1 / size)

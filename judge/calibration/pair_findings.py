@@ -19,6 +19,10 @@ from judge.types.probe import BiasRow
 from judge.types.record import Record
 from judge.types.verdict import Trust
 
+NEVER_MEET = (
+    "Runs of different tasks never meet, so there is none over tasks. Where every run names its agent, agents are "
+    "ranked."
+)
 _WINNER: Mapping[PairWinner, Winner] = {"a": 1, "b": 2, "tie": 0}
 
 
@@ -121,7 +125,8 @@ def pair_report(
     by_name = [contest(verdict, verdict.contestants) for verdict in verdicts]
     outcomes = Counter(verdict.winner for verdict in verdicts)
     counted = [one for one, verdict in zip(by_name, verdicts, strict=True) if verdict.winner in _WINNER]
-    ranking, unranked = _ranking(counted, rng, pseudo_wins)
+    tasks = len({verdict.task for verdict in verdicts})
+    ranking, unranked = ((), NEVER_MEET) if ranked == "run" and tasks > 1 else _ranking(counted, rng, pseudo_wins)
     labelled = [one for one in by_run if one.label is not None]
     costs = [verdict.cost_usd for verdict in verdicts]
     return PairReport(
@@ -129,7 +134,7 @@ def pair_report(
         rubric=verdicts[0].rubric,
         ranked=ranked,
         pairs=len(verdicts),
-        tasks=len({verdict.task for verdict in verdicts}),
+        tasks=tasks,
         won=outcomes["a"] + outcomes["b"],
         ties=outcomes["tie"],
         inconclusive=outcomes["inconclusive"],
@@ -196,7 +201,7 @@ def _ranking(
     try:
         return strengths(contests, rng=rng, pseudo_wins=pseudo_wins, split_is_tie=False), None
     except StatisticsError as error:
-        return (), error.message
+        return (), str(error)
 
 
 def _against_scores(

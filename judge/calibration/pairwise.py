@@ -151,7 +151,10 @@ def strengths(
     pseudo_wins: float = 0.0,
     split_is_tie: bool = True,
 ) -> tuple[Strength, ...]:
-    """Bradley–Terry strengths, best first, with percentile intervals over resampled tasks.
+    """Bradley–Terry strengths, best first, with intervals over resampled tasks.
+
+    An interval is logit(strength) ± t · s: s is the standard error over resamples, √(G/(G-1)) larger for G tasks; t has
+    G-1 degrees. Percentiles cover too little at few tasks (docs/methods.md).
 
     Args:
         split_is_tie: See `wins_of`.
@@ -181,10 +184,10 @@ def strengths(
         except StatisticsError:
             continue  # counted below: too many of these, and there is no interval
     known = len(drawn) >= (1 - MAX_LOST) * resamples and bool(drawn)
-    tail = (1 - confidence) / 2
-    bounds = np.quantile(np.stack(drawn), [tail, 1 - tail], axis=0) if known else None
-    if bounds is not None and float(np.ptp(np.stack(drawn), axis=0).max()) < 1e-9:
-        bounds = None  # every task says the same, so that resampling them cannot show how sure this is
+    bounds = None
+    if known and float(np.ptp(np.stack(drawn), axis=0).max()) > 1e-9:
+        # where every task says the same, resampling them cannot show how sure this is
+        bounds = _bounds(found, np.stack(drawn), count, confidence)
     order = np.argsort(-found, kind="stable")
     return tuple(
         Strength(
@@ -197,6 +200,16 @@ def strengths(
         )
         for i in order
     )
+
+
+def _bounds(found: np.ndarray, drawn: np.ndarray, tasks: int, confidence: float) -> np.ndarray:
+    """Lower and upper bounds of strengths, shape (2, k), from those of resampled tasks, shape (resamples, k)."""
+    from scipy.stats import t
+
+    spread = np.log(drawn / (1 - drawn)).std(axis=0, ddof=1) * np.sqrt(tasks / (tasks - 1))
+    reach = float(t.ppf((1 + confidence) / 2, tasks - 1)) * spread
+    centre = np.log(found / (1 - found))
+    return np.stack([1 / (1 + np.exp(reach - centre)), 1 / (1 + np.exp(-reach - centre))])
 
 
 def agreement_with_scores(contests: Sequence[Contest], scores: Mapping[str, float]) -> float | None:

@@ -11,7 +11,7 @@ from judge.report.probe import Table, table_lines
 from judge.types.pair import PairVerdict, PairVote
 
 FEW_TASKS = 10
-"""Below this, resampling tasks understates how unsure a ranking is, and the report says so."""
+"""Below this a ranking has often no interval, or a wide one, and the report says so."""
 
 
 def pair_text(verdict: PairVerdict) -> str:
@@ -69,7 +69,7 @@ def sentences(report: PairReport) -> tuple[str, ...]:
         rest = "ahead of every other" if apart else "first, and no interval sets it apart from all others"
         out.append(f"{best.name} is {rest}.")
         if report.tasks < FEW_TASKS:
-            out.append(f"The intervals rest on {plural(report.tasks, 'task')}: they are too short, label more tasks.")
+            out.append(f"The intervals rest on {plural(report.tasks, 'task')}, which is few: judge more tasks.")
     else:
         out.append(f"No ranking: {report.unranked}")
     position = report.position

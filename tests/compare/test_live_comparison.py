@@ -17,7 +17,7 @@ from judge.config import Settings
 from judge.engine.comparing import compare_set
 from judge.engine.facade import score_many
 from judge.engine.jury_file import load_jury
-from judge.errors import UsageError
+from judge.errors import TerminalError, UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -266,3 +266,15 @@ def test_files_of_several_criteria_name_them_until_one_is_chosen(
         document = json.loads(capsys.readouterr().out)
         assert (document["criterion"], document["n"]) == (criterion, 6)
         assert {row["judge"]: row["right"]["value"] for row in document["judges"]} == {"A": 1.0, "B": 0.0}
+
+
+def test_a_member_whose_key_is_refused_midway_stops_the_run_and_what_is_judged_is_given(own_folder: Path) -> None:
+    (own_folder / "key.yaml").write_text("replies: [4, 4, 4, 4, {error: 401}]", encoding="utf-8")
+    # a reserve sits in for answers that are missing, not for a provider that takes no calls: the jury would be another
+    jury = jury_file(own_folder, members=["fake/always-4", "fake/key.yaml"], reserves=["fake/always-1"], rule="mean")
+    runs = load_set("refunds").trajectories[:5]
+    given: list[Any] = []
+    one_by_one = settings(own_folder).model_copy(update={"concurrency": 1})
+    with pytest.raises(TerminalError, match=r"fake/key.yaml answered 401: .* 2 judged"):
+        given.extend(score_many(runs, "process", judge=jury, settings=one_by_one))
+    assert [verdict.score for verdict in given] == [4, 4]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,7 +152,7 @@ def test_the_text_says_what_the_numbers_say() -> None:
     assert "4 decided, 1 tie, 2 inconclusive (2 because the orders disagree), 1 failed." in text
     assert "Failed samples, none of them a tie: 1 refusal." in text
     assert "x is first, and no interval sets it apart from all others." in text
-    assert "they are too short, label more tasks" in text
+    assert "which is few: judge more tasks" in text
     assert re.search(r"the winner has the higher score +1\.000", text)
     assert "Trust: uncertified." in text
 
@@ -180,3 +182,44 @@ def test_the_page_stands_alone_and_escapes_what_a_judge_wrote() -> None:
     assert page.count("<svg") == 2
     assert "Strength of each agent" in page
     assert not re.findall(r'(?:src|href)="(?!#)[^"]+"', page)
+
+
+def test_single_runs_of_several_tasks_have_no_ranking_and_it_is_said_why() -> None:
+    found = [
+        one.model_copy(update={"contestants": (one.a, one.b)})
+        for one in (verdict("x", "y", task, "a", "a") for task in ("t1", "t2"))
+    ]
+    for pseudo_wins in (0.0, 0.5):  # made-up wins would rank runs that never met
+        report = pair_report(found, ranked="run", rng=rng(), pseudo_wins=pseudo_wins)
+        assert report.ranking == ()
+        assert (report.unranked or "").startswith("Runs of different tasks never meet")
+    alone = pair_report(found[:1], ranked="run", rng=rng(), pseudo_wins=0.5)
+    assert [one.name for one in alone.ranking] == ["x-t1", "y-t1"]
+
+
+def test_a_ranking_without_finite_strengths_says_what_helps() -> None:
+    report = pair_report([verdict("x", "y", "t1", "a", "a")], ranked="agent", rng=rng())
+    assert (report.unranked or "").endswith("Compare more pairs, or set pseudo-wins to 0.5.")
+
+
+def test_the_interval_of_a_strength_is_on_the_scale_of_its_odds() -> None:
+    won = [Contest("x", "y", ab=w, ba=w, group=n) for n, w in enumerate([1, 1, 1, 2, 2, 1, 2, 1, 1, 2] * 3)]  # type: ignore[arg-type]
+    best, other = strengths(won, rng=rng(), resamples=4000)
+    # 18 of 30: strength .6. Resampled tasks are binomial: s of the log odds is 1/sqrt(30 * .6 * .4) = .3727, by the
+    # delta method; times sqrt(30/29) and t of 29 degrees, 2.0452: reach .775, of log odds .4055
+    low, high = (1 / (1 + np.exp(-(0.4055 + sign * 0.775))) for sign in (-1, 1))
+    assert (best.name, best.strength) == ("x", pytest.approx(0.6))
+    assert (best.low, best.high) == (pytest.approx(low, abs=0.015), pytest.approx(high, abs=0.015))
+    assert (other.low, other.high) == (pytest.approx(1 - best.high), pytest.approx(1 - best.low))  # type: ignore[operator]
+
+
+def test_intervals_of_strengths_hold_the_true_ones_as_often_as_they_say() -> None:
+    path = Path(__file__).resolve().parents[2] / "bench" / "pair_intervals.py"
+    spec = importlib.util.spec_from_file_location("pair_intervals", path)
+    assert spec is not None
+    assert spec.loader is not None
+    bench = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bench)
+    share, unranked, withheld = bench.coverage(20, 0.0, 60, resamples=120, seed=3)
+    assert (unranked, withheld) == (0, 0)
+    assert share >= 0.93  # percentiles of the same resamples: about .92; 180 intervals, in threes that move together
