@@ -73,6 +73,9 @@ def failure(
     text = redact(str(said.get("message") or error or type(error).__name__), secrets)
     text = " ".join(text.split())[:LONGEST_SERVER_TEXT] or type(error).__name__
     no_status = _without_status(error, status)
+    broken = _broken(error) if no_status else None
+    if no_status and broken is not None:  # some transports call a refused connection a timeout
+        no_status, text = "connection", redact(" ".join(str(broken).split()), secrets)[:LONGEST_SERVER_TEXT] or text
     if no_status:
         return RetryableError(
             f"{provider}: {'the request timed out' if no_status == 'timeout' else 'the connection failed'} ({text}).",
@@ -117,6 +120,18 @@ def _without_status(error: BaseException, status: int | None) -> str | None:
         return "timeout"
     if "Connection" in name or isinstance(error, OSError):
         return "connection"
+    return None
+
+
+def _broken(error: BaseException) -> OSError | None:
+    """What the operating system said of the connection, where that is what the SDK's error came from."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        if isinstance(cause, OSError) and not isinstance(cause, TimeoutError):
+            return cause
+        seen.add(id(cause))
+        cause = cause.__cause__ or cause.__context__
     return None
 
 

@@ -33,6 +33,7 @@ HINTS = {
     "context_overflow": "Use a judge with a larger context, or shorten tool results in the rubric's view.",
     "rate_limit": "Lower the concurrency or set requests_per_minute for the provider.",
     "timeout": "Raise timeout_s for the provider, or lower the concurrency.",
+    "connection": "Nothing answers there, or the line broke: check base_url, the server and the network.",
     "item_budget": "Raise max_usd_per_item, or draw fewer samples.",
     "quorum": "Draw more samples.",
 }

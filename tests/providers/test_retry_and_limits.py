@@ -97,6 +97,17 @@ def test_a_reset_connection_is_tried_again(make_settings: Any, make_request: Any
     assert (reply.attempts, len(clock.waits)) == (2, 1)
 
 
+@pytest.mark.parametrize("judge", ["openai/m1", "anthropic/m1"])
+def test_a_server_that_is_not_there_is_no_timeout(judge: str, make_settings: Any, make_request: Any, run: Any) -> None:
+    """Timeouts may have been billed, and this cannot; the SDKs' transports call some of these timeouts."""
+    with LoopbackServer([chat(GOOD)]) as gone:
+        url = gone.url
+    settings = make_settings(providers={judge.partition("/")[0]: {"base_url": f"{url}/v1"}}, http_retries=0)
+    with pytest.raises(RetryableError, match=r"the connection failed.*[Cc]onnect") as caught:
+        run(ask(connect(judge, settings), make_request()))
+    assert caught.value.reason == "connection"
+
+
 def test_a_slow_answer_times_out_and_says_so(make_settings: Any, make_request: Any, run: Any) -> None:
     clock = FakeClock()
     with LoopbackServer([chat(GOOD, delay=0.6)]) as server:
