@@ -25,6 +25,10 @@ from judge.types.record import Record
 
 VOTES = (1, 3, 5)
 MOST_VOTES = 51
+RARE = 1e-4
+"""Changes below this share count as it on the scale of log odds."""
+LEAST_ERROR = 1e-3
+"""Standard errors below this are the fit's own: no task differs from another."""
 
 
 class ItemWobble(Record):
@@ -190,6 +194,40 @@ def vote_stability(scores: Floats, votes: int) -> VoteStability:
     )
 
 
+def stability_interval(
+    scores: Floats,
+    votes: int,
+    *,
+    groups: Sequence[Hashable],
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+) -> tuple[float, float] | None:
+    """Two-sided interval in [0, 1] of `vote_stability`, clustered by `groups`; None where tasks cannot give one.
+
+    Counted changes have that of a share. Modelled ones have a jackknife: the model is fitted without each task in turn,
+    on the scale of log odds, with Student's t. It knows nothing of how far the model is from the truth.
+    """
+    from scipy.special import expit, logit
+    from scipy.stats import t
+
+    found = vote_stability(scores, votes)
+    if found.changes is None:
+        return None
+    cluster = cluster_codes(groups, len(scores))
+    tasks = np.unique(cluster)
+    if found.method == "disjoint repeats":
+        each = [_disjoint_changes(row[~np.isnan(row)], votes) for row in scores]
+        counted = share(each, groups=cluster.tolist(), rng=rng, confidence=confidence)
+        return None if counted.low is None or counted.high is None else (counted.low, counted.high)
+    if len(tasks) < 3:
+        return None
+    without = [vote_stability(scores[cluster != task], votes).changes or 0.0 for task in tasks]
+    odds = logit(np.clip([found.changes, *without], RARE, 1 - RARE))
+    error = float(np.sqrt((len(tasks) - 1) * np.var(odds[1:])))
+    reach = float(t.ppf((1 + confidence) / 2, len(tasks) - 1)) * error
+    return (float(expit(odds[0] - reach)), float(expit(odds[0] + reach))) if error > LEAST_ERROR else None
+
+
 def _disjoint_changes(row: Floats, votes: int) -> float:
     """Chance that two disjoint panels of one item's repeats, drawn at random, differ in their median. Exact."""
     counts = np.unique(row, return_counts=True)[1]
@@ -223,10 +261,18 @@ def _both_medians(below: int, equal: int, above: int, votes: int) -> float:
     )
 
 
+@cache
+def _nodes() -> tuple[Floats, Floats]:
+    from scipy.special import roots_legendre
+
+    nodes, weights = roots_legendre(400)
+    return nodes, weights
+
+
 def _modelled_changes(ones: Floats, repeats: Floats, votes: int) -> float:
     """Expected 2 q (1 - q), q the chance of a majority of `votes`, under a beta-binomial fitted by likelihood."""
     from scipy.optimize import minimize
-    from scipy.special import betaln, expit, roots_legendre
+    from scipy.special import betaln, expit
     from scipy.stats import beta, binom
 
     def loss(point: Floats) -> float:
@@ -237,7 +283,7 @@ def _modelled_changes(ones: Floats, repeats: Floats, votes: int) -> float:
     start = np.asarray([np.log((ones.sum() + 0.5) / (repeats.sum() - ones.sum() + 0.5)), 0.0])
     found = minimize(loss, start, method="Nelder-Mead")
     mean, size = float(expit(found.x[0])), float(np.exp(np.clip(found.x[1], -7, 7)))
-    nodes, weights = roots_legendre(400)
+    nodes, weights = _nodes()
     quantiles = beta.ppf((nodes + 1) / 2, max(mean * size, 1e-6), max((1 - mean) * size, 1e-6))
     q = binom.sf(votes // 2, votes, quantiles)
     return float((weights / 2 * 2 * q * (1 - q)).sum())

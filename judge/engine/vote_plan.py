@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from judge.calibration.wobble import vote_stability, wobble
+from judge.calibration.wobble import stability_interval, vote_stability, wobble
 from judge.config import Settings
 from judge.engine.connection import JudgeLike
 from judge.engine.facade import jury_of, rubric_of, score_many
@@ -34,6 +34,8 @@ class VotePoint(Record):
 
     Attributes:
         flips: Share of runs whose verdict would change if all votes were drawn anew; None with a `reason`.
+        low, high: 95 % interval of that over tasks, see `judge.calibration.wobble.stability_interval`. `high` is never
+            above that of fewer votes, since more of them flip less. None where tasks give none.
         method: How that was found, see `judge.calibration.wobble.vote_stability`.
         calls: Expected calls when drawing stops as soon as the votes left cannot change the verdict.
         usd, usd_stopping: Price of a verdict with all votes, and with that stop; None where unknown.
@@ -43,6 +45,8 @@ class VotePoint(Record):
 
     votes: int
     flips: float | None
+    low: float | None = None
+    high: float | None = None
     method: str
     reason: str | None = None
     calls: float
@@ -57,6 +61,7 @@ class VotePlan(Record):
         flip_rate: Chance that two single votes on a run give different verdicts, with interval over tasks.
         target: Highest share of verdicts that may flip.
         votes: Fewest odd votes that reach it, of those on the curve or up to 51; None where none does, or unknown.
+        votes_at_worst: Fewest on the curve whose interval lies at or below it; None where none does.
         usd_per_vote: Mean price of one of these votes; None where unknown. A run's first vote may cost more than the
             others, which can share its prompt: the curve reckons with that.
         prefix_cached: Share of the input tokens that the provider read from its own prompt cache; None where it does
@@ -77,6 +82,7 @@ class VotePlan(Record):
     flip_rate: Statistic
     target: float
     votes: int | None
+    votes_at_worst: int | None = None
     curve: tuple[VotePoint, ...]
     usd_per_vote: float | None
     prefix_cached: float | None
@@ -129,7 +135,9 @@ def plan_votes(
         matrix, groups=[cluster(run) for run in runs], target=target, rng=np.random.default_rng(seed), votes=(1,)
     )
     sizes = sorted({*CURVE, *((found.votes_needed,) if found.votes_needed else ())})
-    curve = tuple(_point(matrix, votes, drawn.prices) for votes in sizes)
+    groups = [cluster(run) for run in runs]
+    rng = np.random.default_rng(seed)
+    curve = _never_rising(_point(matrix, votes, drawn.prices, groups, rng) for votes in sizes)
     flat = next((point.votes for point in curve if point.flips is not None and point.flips <= target), None)
     needed = found.votes_needed if found.votes_needed is not None else flat
     return VotePlan(
@@ -144,6 +152,7 @@ def plan_votes(
         flip_rate=found.flip_rate,
         target=target,
         votes=needed,
+        votes_at_worst=next((p.votes for p in curve if p.high is not None and p.high <= target), None),
         curve=curve,
         usd_per_vote=drawn.usd,
         prefix_cached=_prefix_cached(drawn.usages),
@@ -207,8 +216,25 @@ def _passes(verdict: Verdict, criterion: Criterion, mark: float, repeats: int) -
     return out
 
 
-def _point(matrix: np.ndarray, votes: int, prices: VotePrices | None) -> VotePoint:
-    some = matrix[(~np.isnan(matrix)).sum(1) >= 2]
+def _never_rising(curve: Iterable[VotePoint]) -> tuple[VotePoint, ...]:
+    """The points with upper ends that fewer votes have shown already."""
+    out: list[VotePoint] = []
+    high: float | None = None
+    for point in curve:
+        if high is not None and point.flips is not None and (point.high is None or point.high > high):
+            low = 0.0 if point.low is None else point.low
+            point = point.model_copy(update={"low": min(low, high), "high": max(high, point.flips)})
+        high = point.high if point.high is not None else high
+        out.append(point)
+    return tuple(out)
+
+
+def _point(
+    matrix: np.ndarray, votes: int, prices: VotePrices | None, groups: Sequence[str], rng: np.random.Generator
+) -> VotePoint:
+    kept = (~np.isnan(matrix)).sum(1) >= 2
+    some = matrix[kept]
+    between = stability_interval(some, votes, groups=[g for g, k in zip(groups, kept, strict=True) if k], rng=rng)
     stable = vote_stability(some, votes)
     shares = np.nanmean(some, axis=1) if len(some) else np.asarray([])
     rule = StopRule(risk=0.0, least=min(2, votes), most=votes)
@@ -224,6 +250,8 @@ def _point(matrix: np.ndarray, votes: int, prices: VotePrices | None) -> VotePoi
     return VotePoint(
         votes=votes,
         flips=flips,
+        low=None if between is None else between[0],
+        high=None if between is None else between[1],
         method=stable.method if stable.changes is not None else "no vote differs" if flips == 0 else "none",
         reason=reason,
         calls=calls,

@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import refund
+from scipy.stats import binom
 from scripted import Scripted
 
+from judge.calibration.wobble import stability_interval
 from judge.cli.main import run as command
 from judge.config import Settings
 from judge.engine.probing import ProbeRuns
@@ -76,6 +79,12 @@ def test_a_number_of_votes_must_hold_with_two_more(settings: Settings) -> None:
     # right in 5/6, independently: a majority of five in q = (5^5 + 5·5^4 + 10·5^3) / 6^5 = .9645, 2·q·(1 - q) = .0685
     assert flips[5] == pytest.approx(0.0685, abs=0.002)
     assert made.votes == 9
+    assert made.curve[1].high is not None  # 0 of 20 tasks flip among three votes, and 2 % is not shown by 20
+    assert made.curve[1].high > 0.1
+    highs = [point.high for point in made.curve if point.high is not None]
+    assert highs == sorted(highs, reverse=True)
+    assert made.votes_at_worst is None
+    assert "No number of votes on the curve holds it at the upper ends" in vote_plan_text(made)
     bars = [
         line.count("#") for line in vote_plan_text(made).splitlines() if "beta-binomial" in line or "disjoint" in line
     ]
@@ -142,3 +151,17 @@ def test_the_command_prints_the_curve(tmp_path: Path, capsys: pytest.CaptureFixt
     assert made["votes"] == 3
     assert command(["plan", *arguments, "--target-flip", "0"]) == 1
     assert "verdicts that flip" in capsys.readouterr().out
+
+
+def test_the_interval_of_a_modelled_share_covers_the_truth() -> None:
+    """Runs that pass with chances from Beta(3, .6), six votes each, 20 tasks: 34 of 40 is the 1 % point at 95 %."""
+    rng = np.random.default_rng(3)
+    chances = rng.beta(3, 0.6, 200_000)
+    majority = binom.sf(2, 5, chances)
+    truth = float((2 * majority * (1 - majority)).mean())
+    inside = 0
+    for _ in range(40):
+        votes = (rng.random((20, 6)) < rng.beta(3, 0.6, 20)[:, None]).astype(float)
+        found = stability_interval(votes, 5, groups=[str(n) for n in range(20)], rng=rng)
+        inside += found is not None and found[0] <= truth <= found[1]
+    assert inside >= 34
