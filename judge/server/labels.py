@@ -165,8 +165,10 @@ def next_run(queue: Name, service: ServiceHere, caller: Annotated[Caller, Depend
 
 
 def blind(run: dict[str, Any]) -> dict[str, Any]:
-    """A trajectory without what a rater must not know: labels, outcome and notes about it."""
-    return {key: value for key, value in run.items() if key not in ("labels", "meta", "outcome", "extra")}
+    """A trajectory without what a rater must not know: labels, outcome, group, file, and notes about it or a step."""
+    steps = [{key: value for key, value in step.items() if key != "extra"} for step in run["steps"]]
+    shown = {key: run[key] for key in ("schema", "id", "task", "agents", "tools", "final") if key in run}
+    return shown | {"source": {"format": run["source"]["format"]}, "steps": steps}
 
 
 @router.delete(

@@ -18,7 +18,7 @@ from judge.report.numbers import number
 from judge.report.trajectory_page import body, branches, depths
 from judge.server.access import COOKIE, ServiceHere, address, allow, check_csrf, check_key, session_caller
 from judge.server.problems import Problem, of_error
-from judge.server.progress import BAR, disagreements, progress_of
+from judge.server.progress import BAR, disagreements, people, progress_of
 from judge.server.service import Service
 from judge.server.text import visible
 from judge.store.access_keys import ADJUDICATED, Caller, begin_session, end_session, rater_name
@@ -173,12 +173,19 @@ def label_page(
 ) -> Response:
     """The next run to label, or the one asked for; above it what the judge said of the one just saved."""
     settings = service.queues.settings(queue)
-    wanted = item or service.queues.next_for(queue, caller.name)
-    before = _before(service, settings, caller, saved) if saved else None
+    wanted = _at(service, queue, item) if item else service.queues.next_for(queue, caller.name)
+    before = _before(service, settings, caller, _at(service, queue, saved)) if saved else None
     if wanted is None:
         progress = progress_of(service.queues, queue)
         return page("all_labelled", caller, settings=settings, progress=progress, before=before)
     return _labelling(service, caller, queue, wanted, before=before)
+
+
+def _at(service: Service, queue: str, place: str) -> str:
+    """The run at a place of the draw: its own name stands nowhere on the page, since some tell what is wrong."""
+    if not (place.isascii() and place.isdigit() and len(place) < 10):
+        raise Problem(404, "unknown_name", f"There is no run {place[:20]!r} in the queue {queue[:80]!r}.")
+    return service.queues.at(queue, int(place))
 
 
 def choices(criterion: Criterion) -> list[Choice]:
@@ -204,9 +211,9 @@ def _before(service: Service, settings: QueueSettings, caller: Caller, saved: st
     mine = [e for e in service.queues.entries(settings.id, rater=caller.name) if e.trajectory_id == saved]
     if not mine or mine[0].skipped:
         return None
-    verdict = service.queues.item(settings.id, saved).verdict
-    score = score_of(verdict, settings.criterion.id)
-    return {"entry": mine[0], "verdict": verdict, "score": score}
+    item = service.queues.item(settings.id, saved)
+    score = score_of(item.verdict, settings.criterion.id)
+    return {"entry": mine[0], "verdict": item.verdict, "score": score, "position": item.position}
 
 
 @router.post("/label/{queue}")
@@ -214,9 +221,10 @@ async def save_label(queue: str, request: Request, service: ServiceHere, caller:
     """Keeps an answer and goes on to the next run."""
     form = await form_of(request)
     check_csrf(caller, form.get("csrf", ""))
-    item = form.get("item", "")
+    place = form.get("item", "")
+    item = await run_in_threadpool(_at, service, queue, place)
     try:
-        entry = entry_of(form, caller.name)
+        entry = entry_of(form, item, caller.name)
         await run_in_threadpool(service.queues.save, queue, entry)
     except JudgeError as error:
         if of_error(error).status == 404:
@@ -224,7 +232,7 @@ async def save_label(queue: str, request: Request, service: ServiceHere, caller:
         again: dict[str, Any] = {"status": 422, "error": str(error)}
         return await run_in_threadpool(lambda: _labelling(service, caller, queue, item, **again))
     service.counters.add("judge_labels_total")
-    return RedirectResponse(f"/label/{quote(queue, safe='')}?saved={quote(item, safe='')}", 303)
+    return RedirectResponse(f"/label/{quote(queue, safe='')}?saved={int(place)}", 303)
 
 
 def _labelling(service: Service, caller: Caller, queue: str, item: str, *, status: int = 200, **more: Any) -> Response:
@@ -246,8 +254,8 @@ def _labelling(service: Service, caller: Caller, queue: str, item: str, *, statu
     )
 
 
-def entry_of(form: dict[str, str], rater: str) -> Entry:
-    """The answer that a form holds.
+def entry_of(form: dict[str, str], item: str, rater: str) -> Entry:
+    """The answer that a form holds on the run `item`.
 
     Raises:
         UsageError: No answer was chosen, or a number cannot be read.
@@ -265,7 +273,7 @@ def entry_of(form: dict[str, str], rater: str) -> Entry:
         raise UsageError(f"{answer[:20]!r} with step {step[:20]!r} cannot be read.") from None
     note = form.get("note", "").strip()[:10_000]
     return Entry(
-        trajectory_id=form.get("item", ""),
+        trajectory_id=item,
         rater=rater,
         skipped=answer == "skip",
         value=value,
@@ -278,31 +286,46 @@ def entry_of(form: dict[str, str], rater: str) -> Entry:
 def adjudicate_page(queue: str, service: ServiceHere, caller: Rater) -> Response:
     """The first run that people labelled differently, with all their answers; for admins."""
     allow(caller)
+    return _adjudicating(service, caller, queue)
+
+
+def _adjudicating(service: Service, caller: Caller, queue: str, *, status: int = 200, error: str = "") -> Response:
     settings = service.queues.settings(queue)
     disputes = service.queues.disputes(queue)
     first = next(iter(disputes), None)
     return page(
         "adjudicate",
         caller,
+        status=status,
         settings=settings,
         left=len(disputes),
         run=None if first is None else service.queues.item(queue, first).trajectory,
         entries=[] if first is None else disputes[first],
         choices=choices(settings.criterion),
-        error="",
+        error=error,
     )
 
 
 @router.post("/adjudicate/{queue}")
 async def adjudicate(queue: str, request: Request, service: ServiceHere, caller: Rater) -> Response:
-    """Keeps the value that settles a dispute, under the rater name "adjudicated"; the note says who did it."""
+    """Keeps the value that settles a dispute, under the rater name "adjudicated"; the note says who did it.
+
+    What fewer than two people labelled is in no dispute: 409.
+    """
     allow(caller)
     form = await form_of(request)
     check_csrf(caller, form.get("csrf", ""))
-    if form.get("value"):
-        entry = entry_of(form, ADJUDICATED)
+    item = form.get("item", "")
+    given = await run_in_threadpool(lambda: people(service.queues.entries(queue)).get(item, []))
+    if len({entry.rater for entry in given} - {ADJUDICATED}) < 2:
+        raise Problem(409, "not_disputed", f"{item[:80]!r} has the labels of fewer than two people.")
+    try:
+        entry = entry_of(form, item, ADJUDICATED)
         note = f"by {caller.name}. {entry.note}".strip()
         await run_in_threadpool(service.queues.save, queue, entry.model_copy(update={"note": note}))
+    except UsageError as error:
+        again: dict[str, Any] = {"status": 422, "error": str(error)}
+        return await run_in_threadpool(lambda: _adjudicating(service, caller, queue, **again))
     return RedirectResponse(f"/adjudicate/{quote(queue, safe='')}", 303)
 
 

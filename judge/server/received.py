@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import JsonValue, WithJsonSchema
@@ -50,6 +50,18 @@ TrajectoryIn = Annotated[
 """A run as a request brings it, and how the API describes it."""
 ANSWERS = ("labels", "outcome", "reward", "rewards", "gold", "label", "expected_score", "ground_truth")
 """Keys of a trajectory that say how good it was. A judge is never shown them, and a request may not hold them."""
+ANYWHERE = frozenset({
+    "labels", "reward", "rewards", "reward_info", "gold", "ground_truth", "expected_score", "step_labels",
+    "human_label", "human_score", "final_label",
+})  # fmt: skip
+"""Such keys in any object inside, where `outcome` and `label` also have other senses."""
+NOTES = frozenset({"meta", "metadata", "info", "extra", "annotations"})
+"""Objects about the run, in which every key of `ANSWERS` is meant so."""
+SAID = frozenset({
+    "content", "arguments", "args", "input", "inputs", "output", "outputs", "result", "response", "parameters",
+    "properties", "structured", "raw", "value", "observation",
+})  # fmt: skip
+"""What agent and tools said or got: a mail has labels, and a game rewards."""
 
 
 def one_or_many(one: Any, many: Sequence[Any] | None, *, most: int) -> tuple[Any, ...]:
@@ -130,6 +142,7 @@ def _one(value: Any, place: int) -> Trajectory:
 def _refuse_answers(value: Any, run: Trajectory, place: int) -> None:
     named = [key for key in ANSWERS if isinstance(value, Mapping) and value.get(key) not in (None, {}, [])]
     named += [f"labels.{key}" for key in run.labels if "labels" not in named and key not in named]
+    named += [where for where in _answers_inside(value) if where not in named]
     if named:
         raise Problem(
             422,
@@ -137,6 +150,26 @@ def _refuse_answers(value: Any, run: Trajectory, place: int) -> None:
             f"Trajectory {place} tells the answer: {', '.join(named[:10])}.",
             hint="Leave labels, outcomes and rewards out of what is to be scored.",
         )
+
+
+def _answers_inside(value: Any) -> list[str]:
+    """Where objects inside `value` tell the answer, e.g. "steps.3.extra.reward"; what was said is not looked at."""
+    found: list[str] = []
+    left: list[tuple[Any, str, bool]] = [(value, "", False)]
+    while left:  # and no recursion: a request may be as deep as it likes
+        at, where, about = left.pop()
+        inside: Iterable[tuple[Any, Any]] = ()
+        if isinstance(at, Mapping):
+            inside = at.items()
+        elif isinstance(at, list):
+            inside = enumerate(at)
+        for key, one in inside:
+            path = f"{where}.{key}" if where else str(key)
+            if (key in ANYWHERE or (about and key in ANSWERS)) and one not in (None, {}, []):
+                found.append(path[:200])
+            elif isinstance(one, Mapping | list) and key not in SAID:
+                left.append((one, path, about or key in NOTES))
+    return sorted(found)
 
 
 def _has_id(value: Any) -> bool:

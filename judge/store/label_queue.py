@@ -166,6 +166,19 @@ class LabelQueues:
             raise UnknownName(f"{trajectory_id[:80]!r} is not to be labelled in the queue {queue!r}.")
         return _item(row)
 
+    def at(self, queue: str, position: int) -> str:
+        """Id of the drawn trajectory at a position of the draw, from 1: a name for it that tells nothing.
+
+        Raises:
+            UnknownName: The draw has no such position.
+        """
+        wanted = select(ITEMS.c.trajectory_id).where(ITEMS.c.queue == queue, ITEMS.c.position == position)
+        with self._engine.connect() as connection:
+            found = connection.execute(wanted).scalar()
+        if found is None:
+            raise UnknownName(f"There is no run {position} in the queue {queue[:80]!r}.")
+        return str(found)
+
     def items(self, queue: str) -> Iterator[Item]:
         """The draw in its order."""
         wanted = select(ITEMS).where(ITEMS.c.queue == queue, ITEMS.c.position.is_not(None)).order_by(ITEMS.c.position)
@@ -227,9 +240,11 @@ class LabelQueues:
             LABELS.c.queue == queue, LABELS.c.trajectory_id == entry.trajectory_id, LABELS.c.rater == entry.rater
         )
         with self._engine.begin() as connection:
-            earlier = connection.execute(select(LABELS.c.skipped).where(key)).scalar()
-            if earlier is False and item.verdict is not None and entry.rater != ADJUDICATED:
-                row["note"] = f"{CHANGED} {entry.note}".strip()
+            earlier = connection.execute(select(LABELS.c.skipped, LABELS.c.note).where(key)).first()
+            # Skipping in between hides nothing: who has seen the verdict has seen it.
+            seen = earlier is not None and (not earlier.skipped or earlier.note.startswith(CHANGED))
+            if seen and item.verdict is not None and entry.rater != ADJUDICATED:
+                row["note"] = f"{CHANGED} {entry.note.removeprefix(CHANGED).strip()}".strip()
             connection.execute(delete(LABELS).where(key))
             connection.execute(insert(LABELS).values(**row))
 

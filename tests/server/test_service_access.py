@@ -147,7 +147,7 @@ def test_a_form_needs_the_token_of_its_session_and_comes_from_this_site(start: S
     admin, rater = key_for(client, "boss", "admin"), key_for(client, "ana", "label")
     client.post("/v1/queues", json=QUEUE, headers=admin)
     token = signed_in(client, rater)
-    body = "item=run-1&value=4"
+    body = "item=1&value=4"
     assert client.post("/label/desk", content=body, headers=FORM).status_code == 403
     assert client.post("/label/desk", content=f"{body}&csrf=wrong", headers=FORM).status_code == 403
     foreign = FORM | {"origin": "http://evil.example"}

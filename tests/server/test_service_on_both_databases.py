@@ -106,7 +106,7 @@ def everything(client: Any) -> list[Any]:
     token = client.get("/label").text.partition('name="csrf" value="')[2].partition('"')[0]
     for run, value in (("run-4", 4), ("run-7", 2)):
         client.post("/adjudicate/desk", content=f"item={run}&value={value}&csrf={token}", headers=FORM)
-    for path in ("/label", "/label/desk", "/label/desk?saved=run-1", "/adjudicate/desk", "/disagreements/desk"):
+    for path in ("/label", "/label/desk", "/label/desk?saved=1", "/adjudicate/desk", "/disagreements/desk"):
         ask("GET", path)
     ask("GET", "/v1/queues")
     ask("GET", "/v1/labels/export?queue=desk")

@@ -44,6 +44,33 @@ def test_a_run_that_tells_the_answer_is_refused(start: Start, change: dict[str, 
     assert named in answer.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("given", "where"),
+    [
+        (run("a") | {"meta": {"outcome": "passed"}}, "meta.outcome"),
+        (run("a") | {"meta": {"bench": {"gold": 4}}}, "meta.bench.gold"),
+        (run("a") | {"steps": [*run("a")["steps"][:-1], {**run("a")["steps"][-1], "extra": {"reward": 1}}]}, "reward"),
+        ([{**CHAT[0], "reward": 0.5}, *CHAT[1:]], "0.reward"),
+        ({"messages": CHAT, "info": {"reward_info": {"reward": 1}}}, "info.reward_info"),
+        ({"messages": CHAT, "metadata": {"label": "good"}}, "metadata.label"),
+        ({"trajectories": [{"messages": CHAT, "expected_score": 4}]}, "expected_score"),
+        ({"messages": CHAT, "score": 1}, "score"),
+    ],
+)
+def test_an_answer_deep_inside_is_found_and_named(start: Start, given: Any, where: str) -> None:
+    for path, body in (("/v1/score", {"trajectory": given}), ("/v1/batches", {"trajectories": [given]})):
+        answer = start().post(path, json=body)
+        assert (answer.status_code, answer.json()["title"]) == (422, "answer in request")
+        assert where in answer.json()["detail"]
+
+
+def test_words_of_agent_and_tools_may_be_called_labels_or_reward(start: Start) -> None:
+    given = run("a")
+    given["steps"][1]["arguments"] = {"labels": ["INBOX"], "reward": 5, "outcome": "won"}
+    given["steps"][2]["content"] = [{"type": "json", "value": {"labels": ["SPAM"], "gold": 3}}]
+    assert score(start(), trajectory=given).status_code == 200
+
+
 def test_no_path_of_a_request_is_opened(start: Start, tmp_path: Path) -> None:
     secret = tmp_path / "secret.jsonl"
     secret.write_text(json.dumps(run("leaked")), encoding="utf-8")
