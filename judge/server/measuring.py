@@ -6,13 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from judge.engine.facade import check, measure
-from judge.errors import UnknownName
-from judge.policy.library import load_policy
+from judge.engine.facade import measure
 from judge.server.access import ServiceHere, need
-from judge.server.problems import Problem
+from judge.server.apart import checked, is_costly
 from judge.server.received import TrajectoryIn, one_or_many, trajectories
 from judge.server.repeats import as_json
 from judge.server.scoring import EXAMPLE_CHAT, EXAMPLE_RUN
@@ -68,19 +67,17 @@ def metrics(body: MetricsRequest, service: ServiceHere, caller: Annotated[Caller
     return as_json({"results": results})
 
 
-@router.post("/v1/check", summary="Policy checks", responses={422: {}, 413: {}})
-def policy_check(
+@router.post("/v1/check", summary="Policy checks", responses={422: {}, 413: {}, 503: {}})
+async def policy_check(
     body: CheckRequest, service: ServiceHere, caller: Annotated[Caller, Depends(need("score"))]
 ) -> Response:
-    """Every check of the policy on each trajectory."""
+    """Every check of the policy on each trajectory; 422 for one whose patterns or schemas take too long."""
     deployment = service.deployment
     given = one_or_many(body.trajectory, body.trajectories, most=deployment.max_items)
-    runs = trajectories(given, max_steps=deployment.max_steps, blind=False)
-    try:
-        policy = load_policy(body.policy)
-        return as_json({"results": [check(run, policy).to_json() for run in runs]})
-    except UnknownName as error:
-        raise Problem(422, error.kind, error.message, hint=error.hint) from None
+    runs = await run_in_threadpool(trajectories, given, max_steps=deployment.max_steps, blind=False)
+    if is_costly(body.policy) or any(is_costly(tool.parameters) for run in runs for tool in run.tools):
+        return as_json({"results": await service.apart.checked(runs, body.policy)})
+    return as_json({"results": await run_in_threadpool(checked, runs, body.policy)})
 
 
 @router.get("/v1/rubrics", summary="Rubrics on offer")

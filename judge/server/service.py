@@ -16,6 +16,7 @@ from judge.engine.facade import open_judge
 from judge.errors import ConfigError
 from judge.prompt import load_rubric, rubric_names
 from judge.registry import unknown
+from judge.server.apart import Apart
 from judge.server.callers import Callers
 from judge.server.counters import Counters
 from judge.server.failures import FailureLimit
@@ -105,6 +106,7 @@ class Service:
         self.queues = LabelQueues(self.engine)
         self.jobs = Jobs(self.engine)
         self.kept = KeptAnswers(self.engine)
+        self.apart = Apart()
         self.callers = Callers(self.engine)
         self.requests = RequestLimit(self.deployment.requests_per_minute)
 
@@ -182,6 +184,7 @@ class Service:
         """Closes judges and database."""
         await self._stack.aclose()
         self._judges.clear()
+        self.apart.close()
         self.release()
         self.engine.dispose()
 

@@ -15,6 +15,7 @@ from running_service import Listening, Start, key_for, service_behind
 from service_runs import run
 
 from judge.server import scoring
+from judge.server.apart import Apart
 from judge.server.callers import Callers
 from judge.server.service import Deployment
 from judge.store.access_keys import add_key, revoke_key
@@ -171,3 +172,24 @@ def test_what_was_remembered_ends_after_a_second(start: Start, monkeypatch: pyte
 
     asyncio.run(ask())
     assert len(asked) == 2  # at 0.0 and, a second later, at 1.1
+
+
+@pytest.mark.parametrize("pattern", [r"^(a+)+$", "^ok$"])
+def test_a_pattern_that_never_ends_stops_neither_the_service_nor_the_next_check(start: Start, pattern: str) -> None:
+    client = start()
+    service_behind(client).apart = Apart(seconds=1.0)
+    given = run("a")
+    given["steps"][1]["arguments"] = {"order": "a" * 40 + "!"}
+    schema = {"properties": {"order": {"type": "string", "pattern": pattern}}}
+    policy = {
+        "id": "p",
+        "title": "P",
+        "checks": [{"id": "fits", "arguments": {"tools": "get_order", "schema": schema}}],
+    }
+    answer = client.post("/v1/check", json={"trajectory": given, "policy": policy})
+    if pattern == "^ok$":
+        assert answer.json()["results"][0]["checks"][0]["status"] == "failed"
+    else:
+        assert (answer.status_code, answer.json()["title"]) == (422, "policy too slow")
+        broken = client.post("/v1/check", json={"trajectory": given, "policy": policy | {"checks": [{"pattern": 1}]}})
+        assert (broken.status_code, broken.headers["content-type"]) == (422, PROBLEM)
