@@ -180,13 +180,13 @@ def _runs(
 ) -> ProbeRuns:
     from judge.calibration.sets import load_set, set_names
     from judge.cli import reading
-    from judge.engine.probing import ProbeRuns, runs_of_sets
+    from judge.engine.probing import runs_of_sets, runs_of_traces
 
     if traces and sets:
         raise UsageError("Runs come from trace files or from a set, and both were given.", hint="Leave out one.")
     if traces:
         runs = list(reading.trajectories(traces, format=format, mapping=mapping, limit=None))
-        return ProbeRuns(runs=runs, source=", ".join(traces))
+        return runs_of_traces(runs, ", ".join(traces))
     return runs_of_sets([load_set(name) for name in sets or set_names()], rubric)
 
 

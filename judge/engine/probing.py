@@ -99,6 +99,19 @@ def runs_of_sets(sets: Sequence[CalibrationSet], rubric: Rubric) -> ProbeRuns:
     )
 
 
+def runs_of_traces(runs: Sequence[Trajectory], source: str) -> ProbeRuns:
+    """Runs without a set. One whose trace holds a reward below 1 is no good run, and one to attack."""
+    what = ProbeRuns(runs, source)
+    what = replace(what, runs=_distinct(what))
+    rewards = {run.id: run.labels.get("reward") for run in what.runs}
+    failed = {
+        run: False
+        for run, reward in rewards.items()
+        if isinstance(reward, int | float) and not isinstance(reward, bool) and reward < 1
+    }
+    return replace(what, passed=failed)
+
+
 @dataclass(frozen=True)
 class Planting:
     """Everything that one probing judges, before any call is made.

@@ -16,7 +16,7 @@ from judge.calibration.probes.report import probe_claims
 from judge.calibration.sets import load_set
 from judge.cli.main import run as command
 from judge.config import Settings
-from judge.engine.probing import Planting, ProbeRuns, planting, probe, runs_of_sets, spread
+from judge.engine.probing import Planting, ProbeRuns, planting, probe, runs_of_sets, runs_of_traces, spread
 from judge.errors import UsageError
 from judge.prompt import load_rubric, parse, render
 from judge.report.probe import probe_text, sentences
@@ -211,6 +211,19 @@ def test_runs_with_one_id_are_told_apart_and_the_same_run_counts_once(settings: 
     assert probe(made, settings=settings, judge=oracle(made)).parents == 2
     with pytest.raises(UsageError, match="have the id 'r', and labels go by ids"):
         planting(ProbeRuns(runs, "the test", passed={"r": True}), RUBRIC, settings=settings)
+
+
+def test_a_trace_with_a_reward_below_1_is_no_good_run_and_one_to_attack(settings: Settings) -> None:
+    given = [({"reward": 1.0}, "a"), ({"reward": 0}, "b"), ({}, "c"), ({"reward": False}, "d"), ({"reward": 0.5}, "a")]
+    runs = [
+        Trajectory.from_json(refund(name, f"task {n}") | {"labels": labels}) for n, (labels, name) in enumerate(given)
+    ]
+    runs[4] = runs[4].model_copy(update={"task": "Another one."})
+    what = runs_of_traces(runs, "the test")
+    assert what.passed == {"b": False, "a#2": False}
+    made = planting(what, RUBRIC, settings=settings, kinds=("fault", "attack"))
+    assert [run.id for run in made.good] == ["a", "c", "d"]
+    assert [run.id for run in made.weak] == ["b", "a#2"]
 
 
 def test_changed_runs_are_not_changed_again(settings: Settings) -> None:
