@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -32,14 +31,14 @@ def write_jsonl(
         UsageError: The file cannot be written.
     """
     target = Path(path)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        opened = part.open("xb")  # with the permissions of any new file
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be written: {error}.") from None
-    part = Path(name)
     written = 0
     try:
-        with os.fdopen(handle, "wb") as file:
+        with opened as file:
             for trajectory in trajectories:
                 file.write(_line(trajectory, to, lost))
                 written += 1

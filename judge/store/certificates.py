@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 
 from judge.calibration.certify import verify
 from judge.errors import FingerprintMismatch, UnknownName
+from judge.store.manifest import write_whole
 from judge.types.certificate import Certificate, Revocation
 
 LEDGER = "uses.jsonl"
@@ -100,12 +100,5 @@ def count_use(labels_fingerprint: str, purpose: str, at: str, folder: Path) -> i
 
 def _write(path: Path, value: dict[str, object]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=".new-", delete=False
-    ) as file:
-        json.dump(value, file, ensure_ascii=False, indent=2, allow_nan=False)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    Path(file.name).replace(path)
+    write_whole(path, json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
     return path

@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import importlib.util
 import io
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from judge.errors import MissingExtra, UsageError
-from judge.store.run_folder import RunFolder, cannot_write
+from judge.store.manifest import beside
+from judge.store.run_folder import RunFolder
 from judge.types.verdict import Verdict
 
 ExportFormat = Literal["jsonl", "csv", "parquet"]
@@ -68,13 +67,15 @@ def export_run(folder: RunFolder, target: Path, format: ExportFormat | None = No
     temporary: Path | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".export-")
-        os.close(handle)
-        temporary = Path(name)
+        temporary = beside(target)
+        temporary.open("xb").close()
         count = _WRITERS[chosen](folder, temporary)
         temporary.replace(target)
     except OSError as error:
-        raise cannot_write(target, error) from None
+        raise UsageError(
+            f"{str(target)!r} cannot be written: {error.strerror or error}.",
+            hint="The run is as it was: make room, or name another file.",
+        ) from None
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +13,7 @@ import orjson
 from pydantic import ValidationError
 
 from judge.errors import UsageError
+from judge.store.manifest import beside
 from judge.types.record import Record
 from judge.types.verdict import Verdict
 
@@ -140,23 +140,21 @@ def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> int:
     """
     target = Path(path)
     count = 0
-    temporary = ""
+    temporary = beside(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".verdicts-", suffix=".tmp", delete=False) as file:
-            temporary = file.name
+        with temporary.open("xb") as file:
             for verdict in verdicts:
                 file.write(orjson.dumps(verdict.to_json()) + b"\n")
                 count += 1
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(target)
+        temporary.replace(target)
     except OSError as error:
         raise UsageError(f"Verdicts cannot be written to {str(path)!r}: {error.strerror or error}.") from None
     finally:
-        if temporary:
-            with contextlib.suppress(FileNotFoundError):
-                Path(temporary).unlink()
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
     return count
 
 

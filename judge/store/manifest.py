@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import re
-import tempfile
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -19,6 +19,8 @@ from judge.types.record import Record
 from judge.types.verdict import JudgeSpec
 
 MANIFEST = "manifest.json"
+NEW = ".new-"
+"""Beginning of the names of files that are being written."""
 _CHUNK = 1 << 20
 _NOT_ON_WINDOWS = re.compile(r'[<>:"|?*\x00-\x1f]|[ .]$')
 _RESERVED = re.compile(r"(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$")
@@ -174,12 +176,19 @@ def read_manifest(folder: Path) -> Manifest:
         raise UsageError(f"The manifest of {str(folder)!r} does not fit judge.run/1: {first}.") from None
 
 
+def beside(path: Path) -> Path:
+    """A name next to `path` that nothing has, for what takes its place once it is whole.
+
+    Opened with "x" it gets the permissions of any new file, as those of the `tempfile` module do not: a run is read by
+    whoever may read its folder.
+    """
+    return path.with_name(f"{NEW}{secrets.token_hex(6)}")
+
+
 def write_whole(path: Path, text: str) -> None:
     """Writes a file so that readers see the old one or the new one, never a part."""
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=".new-", delete=False
-    ) as file:
-        temporary = Path(file.name)
+    temporary = beside(path)
+    with temporary.open("x", encoding="utf-8", newline="\n") as file:
         try:
             file.write(text)
             file.flush()

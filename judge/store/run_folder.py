@@ -28,6 +28,7 @@ from judge.store.index import INDEX, Counts, Index, Line, Spend, short
 from judge.store.lock import LOCK, FolderLock
 from judge.store.manifest import (
     MANIFEST,
+    NEW,
     Manifest,
     check_folder_name,
     identity_changes,
@@ -326,7 +327,8 @@ def _check_free(path: Path) -> None:
     Raises:
         UsageError: It holds something else.
     """
-    names = {file.name for file in path.iterdir()} if path.is_dir() else set()
+    files = path.iterdir() if path.is_dir() else iter(())
+    names = {file.name for file in files if not file.name.startswith(NEW)}  # what a killed process was writing
     if names - OWN and MANIFEST not in names:
         raise UsageError(
             f"The folder {str(path)!r} holds other files and no run.", hint="Give a new or empty folder with --out."
