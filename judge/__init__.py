@@ -9,10 +9,13 @@ Everything below is loaded on first use, so that ``import judge`` stays quick.
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # what is logged goes where the program sends it
 
 _HOME = {
     "load": "judge.engine.facade",

@@ -21,9 +21,14 @@ def list_(
     as_json: options.AsJson = False,
 ) -> None:
     """List the runs below a folder: how far each is."""
+    from judge.errors import UsageError
+    from judge.report.runs import spent
     from judge.store.run_folder import RunFolder, find_runs
 
+    if not Path(root).is_dir():
+        raise UsageError(f"There is no folder {root!r} to look for runs in.")
     found: list[dict[str, Any]] = []
+    spends: list[str] = []
     for path in find_runs(Path(root)):
         with RunFolder.read(path) as run:
             counts, manifest = run.counts(), run.manifest
@@ -39,6 +44,7 @@ def list_(
                     "spend": run.spend().to_json(),
                 }
             )
+            spends.append(spent(run.spend()))
     if as_json:
         emit({"runs": found})
         return
@@ -46,10 +52,13 @@ def list_(
         say(f"No runs below {root!r}.")
         return
     rows = [
-        [r["folder"], r["created"][:16], r["rubric"], r["judge"], f"{r['items'] - r['pending']:,}/{r['items']:,}"]
-        for r in found
+        [
+            *(r["folder"], r["created"][:16], r["rubric"], r["judge"]),
+            *(f"{r['items'] - r['pending']:,}/{r['items']:,}", f"{r['by_status'].get('error', 0):,}", cost),
+        ]
+        for r, cost in zip(found, spends, strict=True)
     ]
-    say(table(rows, header=["folder", "created", "rubric", "judge", "done"]))
+    say(table(rows, header=["folder", "created", "rubric", "judge", "done", "errors", "spent"]))
 
 
 @app.command("show")

@@ -199,9 +199,11 @@ class _Session:
         open_ = self._ledger.under_way()
         requests = sum(len(chunk.names) for chunk in open_)
         folder = self._job.folder
+        amounts = [chunk.usd for chunk in open_]
+        most = "" if None in amounts else f" (${sum(filter(None, amounts)):.2f} at most)"
         self._job.notice(
-            f"{counted(requests, 'request')} in {counted(len(open_), 'batch')} at the provider: they go on there. "
-            f"`judge batch attach {folder}` waits for them and finishes the run; "
+            f"{counted(requests, 'request')} in {counted(len(open_), 'batch')} at the provider{most}: they go on "
+            f"there. `judge batch attach {folder}` waits for them and finishes the run; "
             f"`judge batch cancel {folder}` ends them."
         )
 

@@ -59,7 +59,7 @@ def batch_text(result: BatchResult) -> str:
     lines = [f"{result.folder}: {result.rubric} by {result.judge}"]
     lines.append(
         f"{plural(result.items, 'trajectory', 'trajectories')}: {result.judged:,} judged now, {result.kept:,} kept, "
-        f"{result.pending:,} left, in {duration(result.seconds)}"
+        f"{result.pending:,} left{_failed(result)}, in {duration(result.seconds)}"
     )
     if result.stopped is not None:
         on = "" if result.stopped == "detached" else " Go on with --resume."
@@ -74,11 +74,21 @@ def batch_text(result: BatchResult) -> str:
     return "\n".join(lines)
 
 
+def _failed(result: BatchResult) -> str:
+    """Of what is left, what was judged and failed."""
+    failed = min(sum(result.summary.errors.values()), result.pending)
+    return f" ({plural(failed, 'error')} to do again)" if failed else ""
+
+
+def spent(spend: Spend) -> str:
+    """`$1.20`, or `at least $1.20` where calls have no price."""
+    return usd(spend.known_usd) if not spend.unpriced else f"at least {usd(spend.known_usd)}"
+
+
 def spend_text(spend: Spend) -> str:
-    """What all verdicts ever written to a run cost; with unpriced calls a lower bound."""
-    total = usd(spend.known_usd) if not spend.unpriced else f"at least {usd(spend.known_usd)}"
+    """What all verdicts ever written to a run cost, for how many calls."""
     unpriced = f", {plural(spend.unpriced, 'verdict')} of unknown cost" if spend.unpriced else ""
-    return f"spent on this run in all: {total} for {plural(spend.calls, 'call')}{unpriced}"
+    return f"spent on this run in all: {spent(spend)} for {plural(spend.calls, 'call')}{unpriced}"
 
 
 def run_text(manifest: Manifest, counts: Counts, spend: Spend, summary: Summary) -> str:

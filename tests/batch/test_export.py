@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from loopback import Scripted, chat
 
 from judge.cli.main import run as command
 from judge.engine.batch import judge_batch
+from judge.errors import UsageError
+from judge.store.export import export_run
+from judge.store.run_folder import RunFolder
 
 FORMULA = json.dumps({"reason": "=HYPERLINK(1)", "score": 5})
 
@@ -84,3 +88,37 @@ def test_a_run_is_listed_and_shown(folder: Path, capsys: pytest.CaptureFixture[s
     assert "4 of 5 scored, mean 4.25 of 1-5" in shown  # (4 + 4 + 5 + 4) / 4
     assert command(["runs", "show", str(folder.parent / "none")]) == 2
     assert "There is no run in" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such permissions")
+def test_files_of_a_run_and_exports_may_be_read_by_whom_new_files_may_be_read(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "any").write_text("x", encoding="utf-8")
+    any_new_file = (tmp_path / "any").stat().st_mode
+    for name in ("out.csv", "out.jsonl"):
+        assert command(["runs", "export", str(folder), "--out", str(tmp_path / name)]) == 0
+        assert (tmp_path / name).stat().st_mode == any_new_file
+    assert {path.name: path.stat().st_mode for path in folder.iterdir()} == {
+        path.name: any_new_file for path in folder.iterdir()
+    }
+
+
+def test_an_export_that_cannot_be_written_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("x", encoding="utf-8")
+    with (
+        pytest.raises(UsageError, match=r"taken.* cannot be written.*name another file"),
+        RunFolder.read(folder) as run,
+    ):
+        export_run(run, tmp_path / "taken" / "out.csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "in.jsonl", "run", "taken"]
+
+
+def test_the_list_of_runs_tells_what_failed_and_what_was_spent(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(["runs", "list", str(tmp_path)]) == 0
+    header, _, row = capsys.readouterr().out.splitlines()
+    assert header.split()[-3:] == ["done", "errors", "spent"]
+    assert row.split()[-3:-1] == ["4/5", "1"]
+    assert row.split()[-1].startswith("$")
+    assert command(["runs", "list", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere" in capsys.readouterr().err

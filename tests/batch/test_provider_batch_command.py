@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -123,7 +124,7 @@ def test_the_first_ctrl_c_saves_and_says_how_to_come_back(api: Api, server: Batc
             process.kill()
     assert first == "Batch 1 is with the provider as batch_001: 4 requests.\n"
     assert process.returncode == 130
-    assert "4 requests in 1 batch at the provider: they go on there." in rest
+    assert re.search(r"4 requests in 1 batch at the provider \(\$\d+\.\d\d at most\): they go on there\.", rest)
     assert "`judge batch cancel run` ends them" in rest
     server.made[0].looks = 1
     assert command(["batch", "attach", "run"]) == 0
