@@ -50,7 +50,8 @@ class EscalationRules(Record):
         mode: "balanced" lets every clean verdict stand. "screen" sends every pass on, so that either judge may fail
             it. "cheap_first" does the same where the first judge is the cheaper one, whose fails then stand alone: it
             needs a `guarantee`.
-        audit: Share of unanimous passes without any other reason that are sent on at random, under `seed`.
+        audit: Share of unanimous passes without any other reason that are sent on at random, under `seed`. Above 0:
+            errors that all votes share show in no other way.
         near: Distance of the calibrated probability from `cut` below which it counts as near.
         cut: Probability from which people's pass is expected.
         pass_mark: Lowest score that passes, on the scale of the verdict; None for that of the `guarantee`, else the top
@@ -63,7 +64,7 @@ class EscalationRules(Record):
 
     to: tuple[str, ...] = ()
     mode: Mode = "balanced"
-    audit: float = Field(default=AUDIT, ge=0, le=1)
+    audit: float = Field(default=AUDIT, gt=0, le=1)
     seed: int = 0
     near: float = Field(default=NEAR, ge=0, le=0.5)
     cut: float = Field(default=0.5, gt=0, lt=1)

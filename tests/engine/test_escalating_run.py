@@ -136,7 +136,7 @@ def test_the_audit_is_drawn_by_its_seed(settings: Settings) -> None:
     assert first == drawn(audit=0.1, seed=1)
     assert first != drawn(audit=0.1, seed=2)
     assert 8 <= len(first) <= 34  # 20 expected, sd 4.2
-    assert drawn(audit=0.0) == []
+    assert drawn(audit=1e-9) == []
     assert drawn(audit=1.0) == names
 
 
@@ -168,7 +168,7 @@ def test_both_judges_are_paid_from_one_cap(tmp_path: Path) -> None:
         )  # fmt: skip
         scored = Criterion(id="q", question="Good?", scale={"min": 0, "max": 1, "step": 1}, evidence="none")  # type: ignore[arg-type]
         rubric = RUBRIC.model_copy(update={"criteria": (scored,)})
-        rules = EscalationRules(to=("openai/second",), mode="screen", audit=0.0)
+        rules = EscalationRules(to=("openai/second",), mode="screen", audit=1e-9)
         runs = [run_of(name) for name in "abc"]
         verdicts = score_many(runs, rubric, judge=names[0], settings=settings, escalate=rules)
         found: list[Verdict] = []
@@ -210,7 +210,7 @@ def test_the_command_writes_a_queue_for_people(
     files: dict[str, Path], scripted: Make, tmp_path: Path, capsys: Any, monkeypatch: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "judge.toml").write_text("[escalate]\naudit = 0.0\n", encoding="utf-8")
+    (tmp_path / "judge.toml").write_text("[escalate]\naudit = 1e-9\n", encoding="utf-8")
     first = scripted("first.json", a=CLEAN, b=SPLIT, c=FAILED)
     queue = tmp_path / "people.jsonl"
     code = command([
@@ -233,7 +233,7 @@ def test_a_batch_sends_on_and_its_rules_are_part_of_the_run(
 ) -> None:
     first = scripted("first.json", a=CLEAN, b=SPLIT, c=FAILED)
     second = scripted("second.json", b=["fail", "pass", "fail"])
-    rules = EscalationRules(to=(second, "person"), audit=0.0)
+    rules = EscalationRules(to=(second, "person"), audit=1e-9)
     chosen = settings.model_copy(update={"escalate": rules})
     folder = tmp_path / "run"
     outcome = judge_batch([files["runs"]], files["rubric"], out=folder, judge=first, settings=chosen)

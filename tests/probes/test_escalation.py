@@ -19,7 +19,13 @@ from judge.types.rubric import BinaryScale, RangeScale
 from judge.types.verdict import Calibrated, CriterionResult, Trust, Verdict, Vote
 
 FIVE = RangeScale(min=1, max=5, step=1)
-NO_AUDIT = EscalationRules(audit=0.0)
+NO_AUDIT = EscalationRules(audit=1e-9)
+"""An audit that draws none of these few; there is no way to turn it off."""
+
+
+def test_the_audit_of_unanimous_passes_cannot_be_turned_off() -> None:
+    with pytest.raises(ValueError, match="audit"):
+        EscalationRules(audit=0.0)
 
 
 def verdict(*votes: Vote, score: float | None = 1.0, binary: bool = True, **more: Any) -> Verdict:
@@ -71,13 +77,13 @@ def test_a_wrong_step_in_a_failed_run_is_no_contradiction() -> None:
 
 
 def test_scores_split_at_the_pass_mark_and_not_beside_it() -> None:
-    rules = EscalationRules(audit=0.0, pass_mark=4)
+    rules = EscalationRules(audit=1e-9, pass_mark=4)
     assert escalation_reasons(verdict(ok(4), ok(5), score=4.5, binary=False), rules) == ()
     assert escalation_reasons(verdict(ok(3), ok(4), score=3.5, binary=False), rules) == ("split_votes",)
 
 
 def test_screening_looks_twice_at_every_pass_and_at_no_fail() -> None:
-    screen = EscalationRules(mode="screen", audit=0.0)
+    screen = EscalationRules(mode="screen", audit=1e-9)
     assert escalation_reasons(verdict(ok(1)), screen) == ("second_look_at_a_pass",)
     assert escalation_reasons(verdict(ok(0), score=0.0), screen) == ()
 
