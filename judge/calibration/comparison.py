@@ -69,7 +69,8 @@ def compare(
         decision=CompareDecision(best=None, level_with=(), words=()),
         left_out=dict(runs.left_out),
     )
-    return made.model_copy(update={"decision": _decide(made)})
+    one_value = float(runs.labels[0]) if np.ptp(runs.labels) == 0 else None
+    return made.model_copy(update={"decision": _decide(made, one_value)})
 
 
 def _rows(
@@ -227,7 +228,8 @@ def _between(runs: SharedRuns, i: int, j: int) -> tuple[int, float | None, float
     return n, same, kappa if np.isfinite(kappa) else None
 
 
-def _decide(made: Comparison) -> CompareDecision:
+def _decide(made: Comparison, one_value: float | None) -> CompareDecision:
+    """In words; `one_value` is what people gave every run, None where they gave several."""
     heard = [row for row in made.judges if row.scored]
     if not heard:
         said = f"No judge gave a score on any of the {made.n} shared runs: nothing can be compared."
@@ -264,6 +266,11 @@ def _decide(made: Comparison) -> CompareDecision:
             words.append(f"{row.judge} gave no score on any run: nothing can be said of its judgement.")
         elif row.scored < LOW_COVERAGE * row.n:
             words.append(f"{row.judge} gave no score on {row.n - row.scored} of {row.n} runs; they count against it.")
+    if one_value is not None:
+        words.append(
+            f"People gave every run the same value ({one_value:g}): a judge that always says so is right on all of "
+            "them, and nothing here tells it from a good one."
+        )
     if made.n_groups < made.n:
         words.append(f"The {made.n} runs are of {made.n_groups} tasks; tests hold for tasks, not for single runs.")
     words.append("Better is not good enough: a comparison certifies nobody. `judge calibrate` does that.")

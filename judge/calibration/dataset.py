@@ -9,7 +9,7 @@ from statistics import median, median_low
 from typing import Any
 
 from judge.calibration.observations import Observation, Scales
-from judge.errors import LabelError, TooFewLabels
+from judge.errors import LabelError, TooFewLabels, UsageError
 from judge.types.rubric import BinaryScale
 
 Vote = Callable[[Sequence[float]], float | None]
@@ -232,6 +232,23 @@ def cut_at(data: Dataset, mark: float, score_scale: Scales) -> Dataset:
         scores=data.verdicts,
         score_scale=score_scale,
     )
+
+
+def refuse_mark(mark: float | None, scale: Scales) -> None:
+    """Raises UsageError for a pass mark under which every value would pass, or none could."""
+    if mark is None:
+        return
+    if scale.type == "binary":
+        raise UsageError(
+            f"The pass mark is {mark:g}, and the scale is binary: it says itself what passed.",
+            hint="Leave the mark out, or declare the scale of the values, e.g. --scale 1-5.",
+        )
+    if not scale.low < mark <= scale.high:
+        raise UsageError(
+            f"The pass mark is {mark:g} on a scale from {scale.low:g} to {scale.high:g}: "
+            f"{'every value passes' if mark <= scale.low else 'no value can pass'}.",
+            hint=f"Give a mark above {scale.low:g}, and {scale.high:g} at most.",
+        )
 
 
 def cut_both(data: Dataset, mark: float) -> Dataset:

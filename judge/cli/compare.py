@@ -102,6 +102,13 @@ def compare(
 
     if (old is None) != (new is None):
         raise UsageError("A switch needs both --old and --new.")
+    if old is not None and old == new:
+        raise UsageError(f"{old!r} cannot take its own place.", hint="Name two judges.")
+    if price and set_name is not None:
+        raise UsageError(
+            "--price is for recorded judges; what a live judge costs is measured.",
+            hint='Where its price is not known, state it under [models."NAME"] in judge.toml.',
+        )
     if certify and new is None:
         raise UsageError(
             "--certify is of the judge that may take another's place.", hint="Name it with --old and --new."

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from judge.calibration.dataset import Dataset, join, sources
+from judge.calibration.dataset import Dataset, join, refuse_mark, sources
 from judge.calibration.examine import Beside
 from judge.calibration.fields import FieldMap
 from judge.calibration.observations import Observation, Scales, observe, read_rows
@@ -145,8 +145,9 @@ def calibrate_files(
 
     Raises:
         LabelError: A file does not read, holds duplicates, or values outside the scale.
-        UsageError: The file holds several judges and none was named.
+        UsageError: The file holds several judges and none was named, or the mark is outside the scale.
     """
+    refuse_mark(pass_mark, scale)
     said = observe(read_rows(verdicts, verdict_fields.records), verdict_fields, scale, what=str(verdicts))
     given = observe(read_rows(labels, label_fields.records), label_fields, scale, what=str(labels))
     if not said.observations:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from judge.calibration.comparison import compare as compare_runs
-from judge.calibration.dataset import Dataset, cut_both, join, sources
+from judge.calibration.dataset import Dataset, cut_both, join, refuse_mark, sources
 from judge.calibration.fields import FieldMap
 from judge.calibration.jury_errors import JuryErrors
 from judge.calibration.observations import Observation, Scales, observe, read_rows
@@ -284,8 +284,10 @@ def compare_files(
 
     Raises:
         LabelError: A file does not read, holds duplicates, or values outside the scale.
-        UnknownName: A judge is not in the files.
+        UnknownName: A judge, or one that a price is given for, is not in the files, or the labels lack the criterion.
+        UsageError: The mark is outside the scale.
     """
+    refuse_mark(pass_mark, scale)
     said: list[Observation] = []
     left_out: dict[str, int] = {}
     for path, fields in verdicts:
@@ -299,8 +301,11 @@ def compare_files(
         empty = ", ".join(str(path) for path, _ in verdicts) if not said else str(labels)
         raise LabelError(f"{empty} has no rows to compare.", hint="Check the maps of the columns.")
     only = only_criterion(label_fields, given.observations, labels) if criterion is None else criterion
+    criteria = tuple(dict.fromkeys(label.criterion for label in given.observations))
+    if only not in criteria:
+        raise unknown("criterion of the labels", only, criteria)
     known = sources(said)
-    for name in judges:
+    for name in (*judges, *(work or {})):
         if name not in known:
             raise unknown("judge in the files", name, known)
     chosen = list(judges) or (list(known) if not juries else [])

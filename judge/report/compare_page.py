@@ -91,7 +91,7 @@ def _plots(found: Comparison) -> dict[str, str]:
     ]
     if ranks:
         drawn["ranks"] = plots.ranks(ranks, title="Rank of each judge")
-    if found.frontier:
+    if len({point.usd for point in found.frontier}) > 1:
         drawn["frontier"] = plots.frontier(
             [(p.judge, p.usd, p.right, p.on_frontier) for p in found.frontier],
             title="Price and agreement: the line joins judges that none beats on both",

@@ -103,6 +103,12 @@ def test_a_judge_that_never_gave_a_score_is_level_with_nobody() -> None:
     assert both == {("a", "b"): (3, pytest.approx(2 / 3)), ("a", "c"): (0, None), ("b", "c"): (0, None)}
 
 
+def test_labels_of_one_class_are_said_to_show_nothing() -> None:
+    found = compared(judged("a", [1, 1, 1], [1, 1, 1]), judged("b", [1, 0, 1], [1, 1, 1]))
+    assert all(row.kappa.value is None or row.kappa.value == 0 for row in found.judges)
+    assert any(word.startswith("People gave every run the same value (1)") for word in found.decision.words)
+
+
 def test_nothing_is_said_where_no_judge_gave_a_score() -> None:
     found = compared(*(judged(name, [None] * 3, [1, 0, 1]) for name in ("a", "b")))
     assert found.decision.best is None

@@ -210,10 +210,30 @@ def test_the_command_writes_a_page_without_scripts_or_addresses(own_folder: Path
         (["compare"], "Nothing to compare on"),
         (["compare", "--set", "refunds", "--old", "x"], "both --old and --new"),
         (["compare", "--verdicts", "v", "--labels", "l", "--price", "free"], "NAME=USD is needed"),
+        (["compare", "--set", "refunds", "--old", "x", "--new", "x"], "cannot take its own place"),
+        (["compare", "--set", "refunds", "--judge", "fake/always-1", "--price", "a=1"], "for recorded judges"),
     ],
 )
 def test_wrong_use_is_told(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--price", "B=0.1"], "No judge in the files is named 'B'"),
+        (["--criterion", "cost"], "No criterion of the labels is named 'cost'"),
+        (["--pass-mark", "3"], "the scale is binary"),
+        (["--scale", "0-1", "--pass-mark", "2"], "no value can pass"),
+        (["--scale", "0-1", "--pass-mark", "0"], "every value passes"),
+    ],
+)
+def test_what_would_be_ignored_or_decide_nothing_is_refused(
+    own_folder: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = recorded(own_folder)
+    assert run([*given, *options]) == 2
     assert message in capsys.readouterr().err
 
 
