@@ -1,4 +1,4 @@
-"""What can be known before the first call is said before a folder is made; a run that came to nothing is no run."""
+"""What is said before a folder is made; runs that come to nothing; and what a whole run makes of a judge that fails."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from batch_items import GOOD, ITEM, RUBRIC, JudgeServer, name_of, provider_settings, recorded, settings_of, write_items
-from loopback import LoopbackServer, Received, Scripted, chat, claude
+from loopback import LoopbackServer, Received, Scripted, chat, claude, refused
 
 from judge.cli.logs import logging_to
 from judge.engine.batch import judge_batch
 from judge.errors import ConfigError, UsageError
+from judge.report.runs import batch_text
 
 
 def test_a_judge_without_a_batch_api_leaves_no_folder(tmp_path: Path) -> None:
@@ -122,3 +123,60 @@ def test_the_log_holds_warnings_as_well(tmp_path: Path, monkeypatch: pytest.Monk
     (line,) = [json.loads(text) for text in (tmp_path / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     assert (line["level"], line["kind"], line["message"]) == ("warning", "UserWarning", "the cache is away")
     assert shown == ["the cache is away"]
+
+
+PERMANENT = {
+    "401": Scripted(401, {"error": {"message": "Incorrect API key provided"}}),
+    "402": Scripted(402, {"error": {"message": "Payment required"}}),
+    "insufficient_quota": refused("You exceeded your current quota", status=429, code="insufficient_quota"),
+}
+
+
+@pytest.mark.parametrize("code", PERMANENT)
+def test_g_d12_a_run_ends_at_the_first_permanent_error_and_says_how_much_is_left(
+    code: str, case: Callable[[str], dict[str, Any]], tmp_path: Path
+) -> None:
+    entry = case("G-D12")
+    items, exact = entry["input"]["items"], entry["right"]["exact"]
+    assert code in entry["input"]["responses"]
+    assert (exact["retries_for_terminal"], exact["http_requests_max"][-16:]) == (0, "(<= concurrency)")
+    source, concurrency = write_items(tmp_path / "in.jsonl", items), 8
+    with JudgeServer(lambda item, before: PERMANENT[code]) as server:
+        settings = settings_of(tmp_path, server.url, concurrency=concurrency)
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings)
+    error = outcome.error
+    assert error is not None
+    assert 0 < server.requests <= concurrency
+    assert set(server.calls.values()) == {1}
+    assert error.exit_code == 4
+    for part in ("openai/m1", str(PERMANENT[code].status), PERMANENT[code].body["error"]["message"], f"{items} left"):
+        assert part in error.message
+
+
+def test_g_d14_a_verdict_without_a_price_is_kept_and_totals_say_what_is_unknown(
+    case: Callable[[str], dict[str, Any]], tmp_path: Path
+) -> None:
+    entry = case("G-D14")
+    given, exact = entry["input"], entry["right"]["exact"]
+    judge, usage, prices = f"openai/{given['model']}", given["usage"], given["user_prices_per_million"]
+    own = {judge: {"input_usd_per_million": prices["input"], "output_usd_per_million": prices["output"]}}
+    source = write_items(tmp_path / "in.jsonl", 1)
+    reply = chat(given["reply"], tokens=(usage["input_tokens"], usage["output_tokens"]))
+    with JudgeServer(lambda item, before: reply) as server:
+        for name, models, cost in (("bare", {}, "cost_without_price"), ("priced", own, "cost_with_user_prices")):
+            settings = settings_of(tmp_path, server.url, judge=judge, models=models, cache=False)
+            result = judge_batch([source], RUBRIC, out=tmp_path / name, settings=settings).result
+            (verdict,) = [json.loads(line) for line in (tmp_path / name / "results.jsonl").read_bytes().splitlines()]
+            assert (verdict["score"], verdict["cost_usd"]) == (exact["score"], pytest.approx(exact[cost]))
+            assert result.summary.cost_usd == pytest.approx(exact[cost])
+            assert result.spend.unpriced == int(not models)
+            said = batch_text(result)
+            assert ("at least $0.00 for 1 call, 1 verdict of unknown cost" in said) == (not models)
+            assert "1,200 prompt tokens" in said
+        with pytest.raises(ConfigError, match="price of 'openai/my-gateway/unknown-model' is not known"):
+            judge_batch(
+                [source],
+                RUBRIC,
+                out=tmp_path / "capped",
+                settings=settings_of(tmp_path, server.url, judge=judge, models={}, max_usd=1.0),
+            )
