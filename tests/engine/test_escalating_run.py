@@ -24,7 +24,7 @@ from judge.voting import summarise
 
 PASSED = Criterion(id="ok", question="Did it pass?", scale="binary", evidence="none")  # type: ignore[arg-type]
 RUBRIC = Rubric(id="own", version="1", title="Own", intent="To test.", criteria=(PASSED,))
-NO_AUDIT = {"audit": 0.0}
+NO_AUDIT = {"audit": 1e-9}
 SPLIT, CLEAN, FAILED = ["pass", "fail", "pass"], ["pass"] * 3, ["fail"] * 3
 
 Make = Callable[..., str]

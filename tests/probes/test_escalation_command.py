@@ -120,7 +120,7 @@ def test_the_guarantee_is_applied_to_the_judge_that_it_was_made_for(judge_of: Ma
     path = tmp_path / "g.json"
     save_plan(path, plan_escalation(chosen, settings=settings, rubric=RUBRIC))
     assert EscalationPlan.model_validate_json(path.read_text(encoding="utf-8")).schema_ == "judge.escalation/1"
-    rules = EscalationRules(to=("person",), guarantee=path, audit=0.0)
+    rules = EscalationRules(to=("person",), guarantee=path, audit=1e-9)
     found = list(score_many(chosen.trajectories[31:34], RUBRIC, settings=settings, escalate=rules))
     assert [v.escalation.results[0].reasons if v.escalation else () for v in found] == [
         (), ("split_votes", "low_confidence"), ("split_votes", "low_confidence"),
@@ -143,7 +143,7 @@ def test_a_cheap_judge_goes_first_where_its_fails_are_right(judge_of: Make, tmp_
     strong = tmp_path / "strong.json"
     passes = [name for name, votes in script.items() if votes == PASS]
     strong.write_text(json.dumps({"trajectories": dict.fromkeys(passes, FAIL)}), encoding="utf-8")
-    rules = EscalationRules(to=(f"fake/{strong}",), mode="cheap_first", guarantee=tmp_path / "g.json", audit=0.0)
+    rules = EscalationRules(to=(f"fake/{strong}",), mode="cheap_first", guarantee=tmp_path / "g.json", audit=1e-9)
     found = list(score_many(chosen.trajectories, RUBRIC, settings=settings, escalate=rules))
     assert {verdict.trajectory_id for verdict in found if verdict.escalation} == set(passes)
     assert {verdict.score for verdict in found} == {0.0}
@@ -177,7 +177,7 @@ def test_a_score_passes_from_the_mark_of_the_set(judge_of: Make, tmp_path: Path)
     assert (plan.criterion, plan.pass_mark, plan.guarantee.chosen.threshold) == ("good", 4, 1.0)
     assert next(row.n for row in plan.reasons if row.reason == "split_votes") == 16
     save_plan(tmp_path / "g.json", plan)
-    rules = EscalationRules(to=("person",), guarantee=tmp_path / "g.json", audit=0.0)
+    rules = EscalationRules(to=("person",), guarantee=tmp_path / "g.json", audit=1e-9)
     found = list(score_many(chosen.trajectories[31:33], GRADED, settings=settings, escalate=rules))
     assert [verdict.escalation is not None for verdict in found] == [False, True]
 
