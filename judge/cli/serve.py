@@ -41,6 +41,10 @@ def serve(
     allow_host: Annotated[
         list[str] | None, typer.Option("--allow-host", help="Host name that requests may be addressed to.")
     ] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option("--proxy", help="Address of a proxy of yours, whose X-Forwarded-For and -Proto are believed."),
+    ] = None,
     new_key: Annotated[str | None, typer.Option("--new-key", help="Make an API key of this name and stop.")] = None,
     role: Annotated[str, typer.Option("--role", help="Role of the new key: score, label or admin.")] = "score",
     revoke_key: Annotated[str | None, typer.Option("--revoke-key", help="Revoke a key by name and stop.")] = None,
@@ -108,7 +112,8 @@ def serve(
         port=port,
         log_level="warning",
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(proxy),
+        forwarded_allow_ips=proxy or [],
         timeout_graceful_shutdown=10,  # whoever follows a batch is not waited for
     )
 

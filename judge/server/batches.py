@@ -20,7 +20,7 @@ from judge.server.cursors import Cursor, Limit, read_cursor, write_cursor
 from judge.server.links import of_job, of_list
 from judge.server.problems import Problem
 from judge.server.received import TrajectoryIn, one_or_many, trajectories
-from judge.server.repeats import Repeats, as_json
+from judge.server.repeats import IdempotencyKey, Repeats, as_json
 from judge.server.scoring import EXAMPLE_RUN, JudgingOptions, judge_and_rubric
 from judge.server.service import Service
 from judge.server.workers import Workers
@@ -31,6 +31,7 @@ from judge.store.run_folder import RunFolder
 router = APIRouter(tags=["batches"])
 
 JobId = Annotated[str, Path(max_length=64)]
+LastEvent = Annotated[str | None, Header(max_length=100, description="`id` of the last event that was read.")]
 LOOK_S, BEAT_S = 0.3, 15.0
 """Seconds between two looks at a followed job, and between two signs of life."""
 
@@ -68,7 +69,7 @@ async def begin(
     service: ServiceHere,
     workers: WorkersHere,
     caller: Scorer,
-    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Takes the batch and answers at once; every finished verdict is on disk, and a restart goes on from there."""
 
@@ -77,7 +78,7 @@ async def begin(
         judge_and_rubric(service, body)
         runs = await run_in_threadpool(trajectories, given, max_steps=service.deployment.max_steps)
         request = body.model_dump(mode="json", exclude={"trajectories"})
-        job = await run_in_threadpool(workers.add_batch, caller.name, runs, request)
+        job = await run_in_threadpool(workers.add_batch, caller.name, runs, request, idempotency_key)
         return job.to_json()
 
     answer = await Repeats(service, caller, idempotency_key, "batches").answer(body, work, 202)
@@ -177,14 +178,25 @@ def results(
     summary="Follow a batch",
     operation_id="follow_batch",
     response_class=Response,
-    responses={404: {}},
+    responses={204: {}, 404: {}},
 )
-async def events(id: JobId, service: ServiceHere, caller: Scorer) -> Response:
-    """Server-sent events: `progress` whenever something changed, `end` with the whole job when it has ended."""
+async def events(id: JobId, service: ServiceHere, caller: Scorer, last_event_id: LastEvent = None) -> Response:
+    """Server-sent events: `progress` whenever something changed, `end` with the whole job when it has ended.
+
+    Whoever comes again with `Last-Event-ID` is told what is new since, and 204 when `end` was told.
+    """
     await run_in_threadpool(own, service, id, "batch", caller)
+    return await followed(service, id, last_event_id)
+
+
+async def followed(service: Service, id: str, last: str | None) -> Response:
+    """The events of a job after the event `last`."""
+    job = await run_in_threadpool(service.jobs.get, id)
+    if job.ended and last == _end_of(job):
+        return Response(status_code=204)  # which ends an EventSource
 
     async def stream() -> AsyncIterator[str]:
-        told, beat = "", time.monotonic()
+        told, beat = last or "", time.monotonic()
         while True:
             job = await run_in_threadpool(service.jobs.get, id)
             if job.updated_at != told:
@@ -192,11 +204,16 @@ async def events(id: JobId, service: ServiceHere, caller: Scorer) -> Response:
                 text = json.dumps({"state": job.state, "progress": job.progress})
                 yield f"event: progress\nid: {told}\ndata: {text}\n\n"
             if job.ended:
-                yield f"event: end\ndata: {json.dumps(job.to_json())}\n\n"
+                yield f"event: end\nid: {_end_of(job)}\ndata: {json.dumps(job.to_json())}\n\n"
                 return
             if time.monotonic() - beat > BEAT_S:
                 beat = time.monotonic()
                 yield ": alive\n\n"
             await asyncio.sleep(LOOK_S)
 
-    return StreamingResponse(stream(), media_type="text/event-stream")
+    # A proxy that collects answers would hold events back.
+    return StreamingResponse(stream(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+def _end_of(job: Job) -> str:
+    return f"{job.updated_at}/end"

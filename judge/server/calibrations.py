@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import APIRouter, Depends
 from pydantic import ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -12,11 +12,11 @@ from starlette.responses import Response
 from judge.calibration.claims import KINDS
 from judge.errors import UnknownName
 from judge.server.access import ServiceHere, need
-from judge.server.batches import JobId, WorkersHere, listed
+from judge.server.batches import JobId, LastEvent, WorkersHere, followed, listed
 from judge.server.cursors import Cursor, Limit
 from judge.server.links import of_job, of_list
 from judge.server.problems import Problem
-from judge.server.repeats import Repeats
+from judge.server.repeats import IdempotencyKey, Repeats
 from judge.server.service import Service
 from judge.server.sets import Labelled, check_source
 from judge.store.access_keys import Caller
@@ -72,13 +72,14 @@ async def begin(
     service: ServiceHere,
     workers: WorkersHere,
     caller: Admin,
-    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """The certificate lands in the service's folder, and later verdicts carry its state."""
 
     async def work() -> dict[str, Any]:
         request = await run_in_threadpool(checked, service, body)
-        return (await run_in_threadpool(workers.add_job, "calibration", caller.name, request)).to_json()
+        job = await run_in_threadpool(workers.add_job, "calibration", caller.name, request, idempotency_key)
+        return job.to_json()
 
     repeats = Repeats(service, caller, idempotency_key, "calibrations")
     return await repeats.answer(body, work, 202)
@@ -99,3 +100,24 @@ def calibrations(service: ServiceHere, caller: Admin, limit: Limit = 50, cursor:
 def calibration(id: JobId, service: ServiceHere, caller: Admin) -> dict[str, Any]:
     """State, and once it is done `result` with decision, report and certificate."""
     return service.jobs.get(id, "calibration").to_json()
+
+
+@router.delete(
+    "/v1/calibrations/{id}", summary="Cancel a calibration", operation_id="cancel_calibration", responses={404: {}}
+)
+def cancel(id: JobId, workers: WorkersHere, caller: Admin) -> dict[str, Any]:
+    """Asks the judge nothing more, and writes no certificate. What has ended stays as it is."""
+    return workers.cancel(id, "calibration").to_json()
+
+
+@router.get(
+    "/v1/calibrations/{id}/events",
+    summary="Follow a calibration",
+    operation_id="follow_calibration",
+    response_class=Response,
+    responses={204: {}, 404: {}},
+)
+async def events(id: JobId, service: ServiceHere, caller: Admin, last_event_id: LastEvent = None) -> Response:
+    """Server-sent events, as of a batch."""
+    await run_in_threadpool(service.jobs.get, id, "calibration")
+    return await followed(service, id, last_event_id)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter
 from pydantic import ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from judge.errors import UnknownName
 from judge.server.access import ServiceHere
-from judge.server.batches import JobId, WorkersHere, listed
+from judge.server.batches import JobId, LastEvent, WorkersHere, followed, listed
 from judge.server.calibrations import Admin
 from judge.server.cursors import Cursor, Limit
 from judge.server.links import of_job, of_list
 from judge.server.problems import Problem
-from judge.server.repeats import Repeats
+from judge.server.repeats import IdempotencyKey, Repeats
 from judge.server.service import Service
 from judge.server.sets import Labelled, check_source
 
@@ -68,13 +68,14 @@ async def begin(
     service: ServiceHere,
     workers: WorkersHere,
     caller: Admin,
-    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Every judge on the same runs; the report is a page under /reports."""
 
     async def work() -> dict[str, Any]:
         request = await run_in_threadpool(checked, service, body)
-        return (await run_in_threadpool(workers.add_job, "comparison", caller.name, request)).to_json()
+        job = await run_in_threadpool(workers.add_job, "comparison", caller.name, request, idempotency_key)
+        return job.to_json()
 
     repeats = Repeats(service, caller, idempotency_key, "comparisons")
     return await repeats.answer(body, work, 202)
@@ -95,3 +96,24 @@ def comparisons(service: ServiceHere, caller: Admin, limit: Limit = 50, cursor: 
 def comparison(id: JobId, service: ServiceHere, caller: Admin) -> dict[str, Any]:
     """State, and once it is done the comparison."""
     return service.jobs.get(id, "comparison").to_json()
+
+
+@router.delete(
+    "/v1/comparisons/{id}", summary="Cancel a comparison", operation_id="cancel_comparison", responses={404: {}}
+)
+def cancel(id: JobId, workers: WorkersHere, caller: Admin) -> dict[str, Any]:
+    """Asks the judges nothing more. What has ended stays as it is."""
+    return workers.cancel(id, "comparison").to_json()
+
+
+@router.get(
+    "/v1/comparisons/{id}/events",
+    summary="Follow a comparison",
+    operation_id="follow_comparison",
+    response_class=Response,
+    responses={204: {}, 404: {}},
+)
+async def events(id: JobId, service: ServiceHere, caller: Admin, last_event_id: LastEvent = None) -> Response:
+    """Server-sent events, as of a batch."""
+    await run_in_threadpool(service.jobs.get, id, "comparison")
+    return await followed(service, id, last_event_id)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query
+from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
@@ -17,7 +17,7 @@ from judge.server.links import ID, links, of_list
 from judge.server.problems import Problem
 from judge.server.progress import progress_of
 from judge.server.received import TrajectoryIn, one_or_many, trajectories
-from judge.server.repeats import Repeats
+from judge.server.repeats import IdempotencyKey, Repeats
 from judge.server.scoring import EXAMPLE_RUN, JudgingOptions, judge_and_rubric, judged
 from judge.server.service import Service
 from judge.store.access_keys import Caller, rater_name
@@ -96,7 +96,7 @@ async def make_queue(
     body: QueueRequest,
     service: ServiceHere,
     caller: Annotated[Caller, Depends(need())],
-    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Draws what is to be labelled, each run with its recorded chance of being drawn."""
 

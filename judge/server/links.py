@@ -16,8 +16,8 @@ def links(status: int, **targets: dict[str, str]) -> dict[int | str, dict[str, A
 def of_job(kind: str) -> dict[int | str, dict[str, Any]]:
     """Links from a job that was begun to its operations."""
     more: dict[str, dict[str, str]] = {}
-    if kind == "batch":
-        more = {name: {"id": ID} for name in ("batch_results", "follow_batch", "cancel_batch")}
+    for name in (f"follow_{kind}", f"cancel_{kind}", *(("batch_results",) if kind == "batch" else ())):
+        more[name] = {"id": ID}
     return links(202, **{f"get_{kind}": {"id": ID}}, **more)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Header
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -14,6 +15,10 @@ from judge.server.problems import SOON, Problem
 from judge.server.service import Service
 from judge.store.access_keys import Caller
 from judge.types.record import fingerprint
+
+IdempotencyKey = Annotated[
+    str | None, Header(min_length=1, max_length=200, description="Of your choice; a repeated one does nothing twice.")
+]
 
 
 class Repeats:

@@ -69,6 +69,18 @@ async def begin(kind: JobKind, request: Request, service: ServiceHere, workers: 
     return RedirectResponse("/reports", 303)
 
 
+@router.post("/reports/{id}/cancel")
+async def cancel(id: str, request: Request, service: ServiceHere, workers: WorkersHere, caller: Rater) -> Response:
+    """Ends a calibration or comparison early."""
+    allow(caller)
+    check_csrf(caller, (await fields_of(request)).get("csrf", [""])[-1])
+    job = await run_in_threadpool(service.jobs.get, id)
+    if job.kind not in KINDS:
+        raise Problem(404, "not_found", "Calibrations and comparisons are cancelled here.")
+    await run_in_threadpool(workers.cancel, id, job.kind)
+    return RedirectResponse("/reports", 303)
+
+
 @router.get("/reports/{id}")
 def report(id: str, service: ServiceHere, caller: Rater) -> Response:
     """The report of one calibration or comparison, self-contained."""

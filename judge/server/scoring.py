@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from starlette.concurrency import run_in_threadpool
 
@@ -14,7 +14,7 @@ from judge.errors import UnknownName
 from judge.server.access import ServiceHere, need
 from judge.server.problems import Problem, of_cause
 from judge.server.received import TrajectoryIn, one_or_many, trajectories
-from judge.server.repeats import Repeats
+from judge.server.repeats import IdempotencyKey, Repeats
 from judge.server.service import Service
 from judge.store.access_keys import Caller
 from judge.types.rubric import Rubric
@@ -101,7 +101,7 @@ async def score(
     body: ScoreRequest,
     service: ServiceHere,
     caller: Annotated[Caller, Depends(need("score"))],
-    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Judges each trajectory on its own.
 

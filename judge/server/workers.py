@@ -15,6 +15,7 @@ from typing import Any
 
 from judge.engine.batch import judge_batch
 from judge.engine.calibrating import calibrate_set
+from judge.engine.certifying import Terms
 from judge.engine.comparing import compare_set
 from judge.engine.control import Control
 from judge.engine.run import Progress
@@ -49,23 +50,24 @@ class Workers:
         """
         if self._service.sole is None:
             return 0
+        self._service.kept.release()
         left = self._service.jobs.unfinished()
         for job in left:
             self._submit(job)
         return len(left)
 
-    def add_batch(self, owner: str, runs: Sequence[Trajectory], request: dict[str, Any]) -> Job:
+    def add_batch(self, owner: str, runs: Sequence[Trajectory], request: dict[str, Any], key: str | None = None) -> Job:
         """A new batch: its input is on disk before the job exists, so that a restart finds all of it."""
         name = new_id("batch")
         folder = self.folder(name)
         folder.mkdir(parents=True)
         text = "".join(json.dumps(run.to_json(), ensure_ascii=True) + "\n" for run in runs)
         (folder / "input.jsonl").write_text(text, encoding="utf-8")
-        return self._submit(self._service.jobs.add("batch", owner, request | {"items": len(runs)}, id=name))
+        return self._submit(self._service.jobs.add("batch", owner, request | {"items": len(runs)}, id=name, key=key))
 
-    def add_job(self, kind: JobKind, owner: str, request: dict[str, Any]) -> Job:
-        """A new calibration or comparison."""
-        return self._submit(self._service.jobs.add(kind, owner, request))
+    def add_job(self, kind: JobKind, owner: str, request: dict[str, Any], key: str | None = None) -> Job:
+        """A new calibration or comparison; `key` as of `Jobs.add`."""
+        return self._submit(self._service.jobs.add(kind, owner, request, key=key))
 
     def cancel(self, id: str, kind: JobKind) -> Job:
         """Ends a job early; what a batch has judged is kept. An ended job stays as it is."""
@@ -82,7 +84,7 @@ class Workers:
         return self._service.deployment.batches / id
 
     def close(self) -> None:
-        """Lets nothing new begin and waits for what is under way; unfinished jobs go on with the next start."""
+        """Lets nothing new begin and waits for judge calls under way; unfinished jobs go on with the next start."""
         with self._lock:
             for control in self._controls.values():
                 control.drain(SHUTDOWN)
@@ -103,9 +105,11 @@ class Workers:
             if job.kind == "batch":
                 self._batch(job, control)
             elif job.kind == "calibration":
-                self._calibrate(job)
+                self._calibrate(job, control)
             else:
-                self._compare(job)
+                self._compare(job, control)
+        except _Stopped:
+            return  # cancelled, which stands in the job, or left for the next start
         except JudgeError as error:
             jobs.change(job.id, "failed", error={"kind": error.kind, "message": error.message, "hint": error.hint})
         except Exception as error:
@@ -147,19 +151,24 @@ class Workers:
         else:
             service.jobs.change(job.id, "done", result=result, progress=progress)
 
-    def _calibrate(self, job: Job) -> None:
+    def _calibrate(self, job: Job, control: Control) -> None:
         service, asked = self._service, job.request
         settings = service.deployment.settings
         settings = settings.model_copy(
             update={"judge": service.judge_name(asked["judge"]), "samples": asked["samples"] or settings.samples}
         )
         chosen, rubric = labelled(service, asked)
-        told = _Told(service, job.id)
+        told = _Told(service, job.id, control)
         asked_terms: dict[str, Any] = {}
         if asked["profile"] is not None:
             asked_terms["profile"] = asked["profile"]
         if asked["claims"] is not None:
             asked_terms["claims"] = tuple(RequiredClaim(name=name) for name in asked["claims"])
+
+        def held(terms: Terms) -> Terms:
+            told.stop()  # the last moment before a certificate is written
+            return replace(terms, save=settings.certificates, **asked_terms)
+
         found = calibrate_set(
             chosen,
             settings=settings,
@@ -167,16 +176,16 @@ class Workers:
             rubric=rubric,
             criterion=asked["criterion"],
             repeats=asked["repeats"],
-            terms=lambda terms: replace(terms, save=settings.certificates, **asked_terms),
+            terms=held,
             progress=told.judged,
         )
         result = {"decision": found.certificate.decision, **found.to_json()}
         page = calibration_page(found.report, found.certificate, found.jury)
         service.jobs.change(job.id, "done", result=result, page=page, progress=told.last)
 
-    def _compare(self, job: Job) -> None:
+    def _compare(self, job: Job, control: Control) -> None:
         service, asked = self._service, job.request
-        told = _Told(service, job.id)
+        told = _Told(service, job.id, control)
         chosen, rubric = labelled(service, asked)
         found = compare_set(
             chosen,
@@ -192,10 +201,15 @@ class Workers:
         service.jobs.change(job.id, "done", result=result, page=page, progress=told.last)
 
 
+class _Stopped(Exception):
+    """A calibration or comparison was cancelled, or the service ends."""
+
+
 class _Told:
     """Writes a job's progress down, not more often than `EVERY_S`; `last` is the newest, written or not."""
 
-    def __init__(self, service: Service, id: str) -> None:
+    def __init__(self, service: Service, id: str, control: Control | None = None) -> None:
+        self._control = control
         self._service = service
         self._id = id
         self._at = 0.0
@@ -209,6 +223,12 @@ class _Told:
 
     def judged(self, done: int) -> None:
         self._write({"done": done})
+        self.stop()
+
+    def stop(self) -> None:
+        """Raises `_Stopped` when the job is to end."""
+        if self._control is not None and self._control.reason is not None:
+            raise _Stopped
 
     def _write(self, progress: dict[str, Any]) -> None:
         self.last = progress

@@ -6,7 +6,7 @@ import json
 import secrets
 from typing import Any, Literal
 
-from sqlalchemy import Engine, and_, delete, insert, or_, select, update
+from sqlalchemy import Connection, Engine, and_, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from judge.errors import UnknownName
@@ -16,6 +16,8 @@ from judge.types.record import Record
 
 JobKind = Literal["batch", "calibration", "comparison"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
+ACCEPTED = 202
+"""HTTP status of the answer to a request that began a job."""
 ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
 
 
@@ -52,8 +54,15 @@ class Jobs:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def add(self, kind: JobKind, owner: str, request: dict[str, Any], *, id: str | None = None) -> Job:
-        """A new job in the state "queued"."""
+    def add(
+        self, kind: JobKind, owner: str, request: dict[str, Any], *, id: str | None = None, key: str | None = None
+    ) -> Job:
+        """A new job in the state "queued".
+
+        Args:
+            key: The owner's idempotency key, which from then on stands for this job, also if the server is killed
+                before it has answered.
+        """
         now = stamp()
         name = id or new_id(kind)
         row = {
@@ -66,9 +75,12 @@ class Jobs:
             "created_at": now,
             "updated_at": now,
         }
+        job = Job.from_json({**row, "request": request, "progress": {}})
         with self._engine.begin() as connection:
             connection.execute(insert(JOBS).values(**row))
-        return self.get(name)
+            if key is not None:
+                _answered(connection, owner, key, ACCEPTED, job.to_json())
+        return job
 
     def get(self, id: str, kind: JobKind | None = None) -> Job:
         """One job.
@@ -142,30 +154,40 @@ class KeptAnswers:
     def begin(self, owner: str, key: str, route: str, body: str) -> KeptAnswer | None:
         """Claims a key; None when it was free, else what is there. `body`: fingerprint of the request."""
         row = {"owner": owner, "key": key, "route": route, "body": body, "created_at": stamp()}
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(insert(ANSWERS).values(**row))
-            return None
-        except IntegrityError:
-            pass
-        with self._engine.connect() as connection:
-            wanted = select(ANSWERS).where(ANSWERS.c.owner == owner, ANSWERS.c.key == key)
-            found = connection.execute(wanted).mappings().one()
+        wanted = select(ANSWERS).where(ANSWERS.c.owner == owner, ANSWERS.c.key == key)
+        found = None
+        while found is None:  # once more where the first request failed, and freed the key, in between
+            try:
+                with self._engine.begin() as connection:
+                    connection.execute(insert(ANSWERS).values(**row))
+                return None
+            except IntegrityError:
+                with self._engine.connect() as connection:
+                    found = connection.execute(wanted).mappings().first()
         same = found["route"] == route and found["body"] == body
         answer = None if found["answer"] is None else json.loads(found["answer"])
         return KeptAnswer(same_request=same, status=found["status"], answer=answer)
 
     def finish(self, owner: str, key: str, status: int, answer: Any) -> None:
         """Keeps the answer."""
-        where = and_(ANSWERS.c.owner == owner, ANSWERS.c.key == key)
         with self._engine.begin() as connection:
-            text = json.dumps(answer, ensure_ascii=False)
-            connection.execute(update(ANSWERS).where(where).values(status=status, answer=text))
+            _answered(connection, owner, key, status, answer)
 
     def drop(self, owner: str, key: str) -> None:
         """Frees a key: the request failed, and may be tried again."""
         with self._engine.begin() as connection:
             connection.execute(delete(ANSWERS).where(ANSWERS.c.owner == owner, ANSWERS.c.key == key))
+
+    def release(self) -> int:
+        """Frees the keys of requests that a server which is gone left unanswered; returns how many."""
+        with self._engine.begin() as connection:
+            return connection.execute(delete(ANSWERS).where(ANSWERS.c.status.is_(None))).rowcount
+
+
+def _answered(connection: Connection, owner: str, key: str, status: int, answer: Any) -> None:
+    where = and_(ANSWERS.c.owner == owner, ANSWERS.c.key == key)
+    text = json.dumps(answer, ensure_ascii=False)
+    connection.execute(update(ANSWERS).where(where).values(status=status, answer=text))
 
 
 def new_id(kind: JobKind) -> str:

@@ -18,8 +18,8 @@ from judge.store.jobs import ENDED
 from judge.store.tables import ANSWERS, ITEMS, JOBS, LABELS, QUEUES, SESSIONS
 from judge.types.record import Record
 
-UNFINISHED_KEPT = timedelta(minutes=10)
-"""A request that never finished, because its server was killed, frees its idempotency key after this time."""
+UNFINISHED_KEPT = timedelta(days=1)
+"""A request that never finished frees its idempotency key after this time, or when the next server starts."""
 ABANDONED_S = 86_400
 """Seconds after which a batch's folder without a batch is taken for what a killed server left behind."""
 GONE = ".deleted"

@@ -7,13 +7,18 @@ import logging
 import socket
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
 from running_service import Listening, Start, key_for, service_behind
 from service_runs import run
+from starlette.testclient import TestClient
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from judge.cli.main import run as judge_command
 from judge.server import scoring
 from judge.server.apart import Apart
 from judge.server.callers import Callers
@@ -193,3 +198,34 @@ def test_a_pattern_that_never_ends_stops_neither_the_service_nor_the_next_check(
         assert (answer.status_code, answer.json()["title"]) == (422, "policy too slow")
         broken = client.post("/v1/check", json={"trajectory": given, "policy": policy | {"checks": [{"pattern": 1}]}})
         assert (broken.status_code, broken.headers["content-type"]) == (422, PROBLEM)
+
+
+def test_a_proxy_that_was_named_is_believed_and_no_other(
+    start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(uvicorn, "run", lambda app, **options: asked.update(options) or app.state.service.release())
+    assert (
+        judge_command(["serve", "--judge", "rules/process", "--data", str(tmp_path / "d"), "--proxy", "10.0.0.9"]) == 0
+    )
+    assert (asked["proxy_headers"], asked["forwarded_allow_ips"]) == (True, ["10.0.0.9"])
+
+    behind = start()
+    headers = key_for(behind, "ana", "label")
+    believed = ProxyHeadersMiddleware(behind.app, trusted_hosts=asked["forwarded_allow_ips"])  # type: ignore[arg-type]
+
+    def client(address: str) -> TestClient:
+        return TestClient(believed, base_url="http://localhost", client=(address, 1), follow_redirects=False)
+
+    def wrong(address: str, forwarded: str) -> int:
+        tries = {"Authorization": "Bearer tj_x_y", "X-Forwarded-For": forwarded}
+        return max(client(address).get("/v1/rubrics", headers=tries).status_code for _ in range(11))
+
+    assert wrong("10.0.0.9", "192.0.2.1") == 429
+    assert client("10.0.0.9").get("/v1/rubrics", headers=headers | {"X-Forwarded-For": "192.0.2.2"}).status_code == 200
+    assert [wrong("10.0.0.8", f"192.0.2.{k}") for k in (3, 4)] == [429, 429]  # counted at its own address
+    key = headers["Authorization"].removeprefix("Bearer ")
+    for address, secure in (("10.0.0.9", True), ("10.0.0.7", False)):
+        sent = FORM | {"X-Forwarded-Proto": "https"}
+        cookie = client(address).post("/sign-in", content=f"key={key}", headers=sent).headers["set-cookie"]
+        assert ("Secure" in cookie) is secure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -137,3 +138,21 @@ def test_every_certificate_is_listed_with_its_state_today(start: Start, own_set:
     page = client.get("/certificates").text
     rows = dict(re.findall(r"<code>(\w+)</code>.*?class=\"state (\w+)\"", page))
     assert rows == {old: "expired", revoked: "revoked", valid: "certified", refused.id: refused.decision}
+
+
+def test_a_job_is_cancelled_on_the_page(start: Start, tmp_path: Path) -> None:
+    slow = tmp_path / "slow.json"
+    slow.write_text(json.dumps({"default": {"score": 4, "delay": 0.5}}), encoding="utf-8")
+    client = start(judge=f"fake/{slow}")
+    token = signed_in(client)
+    client.post("/reports/calibration", content=f"csrf={token}&on=set:refunds", headers=FORM)
+    job = client.get("/v1/calibrations").json()["jobs"][0]
+    assert f'action="/reports/{job["id"]}/cancel"' in client.get("/reports").text
+    assert client.post(f"/reports/{job['id']}/cancel", content="csrf=wrong", headers=FORM).status_code == 403
+    assert (
+        "Cancel</button>" not in client.post(f"/reports/{job['id']}/cancel", content=f"csrf={token}", headers=FORM).text
+    )
+    assert client.get(f"/v1/calibrations/{job['id']}").json()["state"] == "cancelled"
+    long = f"csrf={token}&on=queue:{'q' * 100}"
+    for kind, more in (("calibration", "&judge=rules/process"), ("comparison", "&judge=a&judge=b")):
+        assert client.post(f"/reports/{kind}", content=long + more, headers=FORM).status_code == 422

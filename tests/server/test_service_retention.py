@@ -91,10 +91,10 @@ def test_answers_and_sessions(database: Engine, tmp_path: Path) -> None:
     kept.finish("bot", "k", 200, {"x": [1]})
     assert kept.begin("other", "k", "score", "b2") is None
     token = begin_session(database, Caller(name="ana", role="label"), now=days(0), hours=12)
-    # An answer is kept for a day; a key whose request never finished for ten minutes.
-    assert purge(database, tmp_path, Retention(), now=days(1 / 24)) == Purged(answers=1)
+    # A key is kept for a day, whether its request has finished or not: some take long.
+    assert purge(database, tmp_path, Retention(), now=days(1 / 24)) == Purged()
     assert kept.begin("bot", "k", "score", "b1") is not None
-    assert kept.begin("other", "k", "score", "b2") is None
+    assert kept.begin("other", "k", "score", "b2") is not None
     assert caller_of_session(database, token, now=days(0)) is not None
     assert purge(database, tmp_path, Retention(), now=days(2)) == Purged(answers=2, sessions=1)
     assert kept.begin("bot", "k", "score", "b3") is None
