@@ -214,9 +214,14 @@ def test_the_published_must_shows_are_printed(shared: Path, tmp_path: Path, caps
     arguments = script.comparisons(shared / "data")
     script.show("pandalm", arguments["pandalm"], tmp_path)
     script.show("agentprocessbench_jury", arguments["agentprocessbench_jury"], tmp_path)
+    script.show("livemcpbench", [*arguments["livemcpbench"], *script.assumed_prices("livemcpbench")], tmp_path)
     script.pandalm_people(shared / "data" / "pandalm" / "testset-v1.json")
     said = capsys.readouterr().out
     assert "gpt-3.5-turbo: called on 999 of 999 runs; no score on 63" in said
     assert "Kimi-K2.5-Thinking: called on 41 of 250 runs" in said
     assert "annotators 1 and 2: kappa .852" in said
+    # 6,000 tokens read at .40 and 600 written at 1.60 dollars a million are .00336; nobody is better, at any price
+    assert "(none is both cheaper and better): " in said
+    assert said.split("both cheaper and better): ")[1].split("\n")[0].endswith("openai_gpt-4.1-mini ($0.00336, 0.853)")
+    assert "claude-opus-4-20250514 ($" not in said
     assert "0 105 times, 1 422 times, 2 472 times" in said
