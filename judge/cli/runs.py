@@ -23,13 +23,17 @@ def list_(
     """List the runs below a folder: how far each is."""
     from judge.errors import UsageError
     from judge.report.runs import spent
-    from judge.store.run_folder import RunFolder, find_runs
+    from judge.store.run_folder import RunFolder, found_manifests
 
     if not Path(root).is_dir():
         raise UsageError(f"There is no folder {root!r} to look for runs in.")
     found: list[dict[str, Any]] = []
     spends: list[str] = []
-    for path in find_runs(Path(root)):
+    unreadable: dict[str, str] = {}
+    for path, why in found_manifests(Path(root)):
+        if why is not None:
+            unreadable[str(path)] = why
+            continue
         with RunFolder.read(path) as run:
             counts, manifest = run.counts(), run.manifest
             found.append(
@@ -46,8 +50,10 @@ def list_(
             )
             spends.append(spent(run.spend()))
     if as_json:
-        emit({"runs": found})
+        emit({"runs": found, "unreadable": unreadable})
         return
+    for why in unreadable.values():
+        note(f"left out: {why}")
     if not found:
         say(f"No runs below {root!r}.")
         return

@@ -32,7 +32,7 @@ from judge.importers import load
 from judge.store.batch_ledger import check_nothing_at_provider
 from judge.store.index import Spend
 from judge.store.jsonl import write_verdicts
-from judge.store.manifest import InputFile, Manifest, input_file, read_manifest, versions
+from judge.store.manifest import MANIFEST, InputFile, Manifest, input_file, read_manifest, versions
 from judge.store.run_folder import RunFolder
 from judge.types.escalation import PERSON
 from judge.types.record import Record, fingerprint
@@ -215,6 +215,8 @@ class _Session:
                 setup.standing.require()
             await self._check_escalation(bench, engine, require_trust=require_trust)
             manifest = self._manifest(setup, resume=resume)
+            if resume and not (self._path / MANIFEST).is_file():
+                self._notice(f"There is no run in {str(self._path)!r} to go on with: a new one begins.")
             async with engine.ready(opened, self._settings):
                 with RunFolder.start(self._path, manifest, resume=resume, new_input=new_input) as folder:
                     if not isinstance(engine, ProviderBatchEngine):
@@ -345,7 +347,7 @@ class _Session:
         if self._references is not None:
             prints["reference"] = _reference_print(self._references)
         known: tuple[InputFile, ...] = ()
-        if resume and (self._path / "manifest.json").is_file():
+        if resume and (self._path / MANIFEST).is_file():
             known = read_manifest(self._path).inputs
         mapping = self._reading["mapping"]
         return Manifest(

@@ -9,18 +9,21 @@ Source: OpenTelemetry semantic conventions for generative AI, client spans and m
 from __future__ import annotations
 
 import importlib.util
-import logging
+import warnings
 from functools import cache
 from typing import Any
 
 from judge.engine.connection import Connection
 from judge.types.request import Reply, Request
 
-LOG = logging.getLogger("judge.telemetry")
 SCOPE = "trajudge"
 SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
 """Bucket bounds that the conventions ask for."""
+
+
+class TelemetryWarning(UserWarning):
+    """Calls are to be traced, and cannot be."""
 
 
 class Telemetry:
@@ -119,8 +122,10 @@ def _common(connection: Connection) -> dict[str, Any]:
 def telemetry() -> Telemetry | None:
     """Telemetry by the providers of this process, else by OTLP exporters; None where the SDK is not installed."""
     if importlib.util.find_spec("opentelemetry") is None or importlib.util.find_spec("opentelemetry.sdk") is None:
-        LOG.warning(
-            "an OpenTelemetry exporter is configured and the SDK is not installed: pip install 'trajudge[otel]'"
+        warnings.warn(
+            "An OpenTelemetry exporter is configured, and the SDK is not installed: pip install 'trajudge[otel]'.",
+            TelemetryWarning,
+            stacklevel=2,
         )
         return None
     from opentelemetry import metrics, trace

@@ -86,7 +86,10 @@ class RunFolder:
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise cannot_write(path, error) from None
+            raise UsageError(
+                f"The folder {str(path)!r} cannot be made: {error.strerror or error}.",
+                hint="Choose another folder with --out.",
+            ) from None
         lock = FolderLock(path)
         try:
             if found:
@@ -122,7 +125,8 @@ class RunFolder:
         wanted = fingerprint([self.manifest.reading, [file.sha256 for file in self.manifest.inputs]])
         if self._index.fact("input") == wanted:
             return False
-        items = ((run.id, short(run.content_fingerprint)) for run in trajectories)
+        new = not self.resumed  # then nothing was judged that the content has to be compared with
+        items = ((run.id, None if new else short(run.content_fingerprint)) for run in trajectories)
         try:
             twice = self._index.scan(items, print_of_input=wanted)
             names = list(dict.fromkeys(name for name, _, _ in twice))
@@ -150,7 +154,21 @@ class RunFolder:
     def pending(self, trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
         """Those of the input that still need a verdict, in order."""
         self._commit()
-        return (trajectory for trajectory in trajectories if self._index.is_pending(trajectory.id))
+        return self._pending(iter(trajectories))
+
+    def _pending(self, trajectories: Iterator[Trajectory]) -> Iterator[Trajectory]:
+        broken: Exception | None = None
+        while broken is None:
+            block: list[Trajectory] = []
+            try:
+                block.extend(islice(trajectories, BLOCK))
+            except Exception as error:  # what was read before it comes first
+                broken = error
+            if not block and broken is None:
+                return
+            needed = self._index.pending_of([trajectory.id for trajectory in block])
+            yield from (trajectory for trajectory in block if trajectory.id in needed)
+        raise broken
 
     def holds(self, trajectory: Trajectory) -> bool:
         """Whether there is a verdict on exactly this trajectory that is no error; the input's list is not asked."""
@@ -309,16 +327,20 @@ def cannot_write(path: Path, error: OSError) -> UsageError:
 
 def find_runs(root: Path) -> list[Path]:
     """Run folders at `root` and up to two folders below it, by name."""
+    return [path for path, why in found_manifests(root) if why is None]
+
+
+def found_manifests(root: Path) -> Iterator[tuple[Path, str | None]]:
+    """Run folders at `root` and up to two folders below it, by name; and why one's manifest cannot be read, or None."""
     found = {path.parent for pattern in ("", "*/", "*/*/") for path in root.glob(f"{pattern}{MANIFEST}")}
-    return sorted(path for path in found if _is_run(path))
-
-
-def _is_run(path: Path) -> bool:
-    try:
-        read_manifest(path)
-    except UsageError:
-        return False
-    return True
+    for path in sorted(found):
+        try:
+            read_manifest(path)
+        except UsageError as error:
+            if (path / INDEX).is_file():  # others have a manifest.json as well
+                yield path, error.message
+        else:
+            yield path, None
 
 
 def _check_free(path: Path) -> None:

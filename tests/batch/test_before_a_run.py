@@ -63,6 +63,14 @@ def test_a_run_that_ended_before_its_first_verdict_is_begun_anew_by_any_judge(tm
         judge_batch([source], RUBRIC, out=out, judge="fake/always-3", settings=settings_of(tmp_path, server.url))
 
 
+def test_a_resume_of_nothing_says_that_a_run_begins(tmp_path: Path) -> None:
+    source, said = write_items(tmp_path / "in.jsonl", 1), list[str]()
+    settings = settings_of(tmp_path, "http://127.0.0.1:1", judge="fake/always-3")
+    for _ in range(2):
+        judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, resume=True, notice=said.append)
+    assert said == [f"There is no run in {str(tmp_path / 'run')!r} to go on with: a new one begins."]
+
+
 def test_requests_at_a_provider_are_something_that_a_run_came_to(tmp_path: Path) -> None:
     source, out = write_items(tmp_path / "in.jsonl", 1), tmp_path / "run"
     with JudgeServer(lambda item, before: Scripted(401, {"error": {"message": "Incorrect key"}})) as server:

@@ -120,5 +120,15 @@ def test_the_list_of_runs_tells_what_failed_and_what_was_spent(
     assert header.split()[-3:] == ["done", "errors", "spent"]
     assert row.split()[-3:-1] == ["4/5", "1"]
     assert row.split()[-1].startswith("$")
+    for name, files in {"broken": ["index.sqlite"], "other": []}.items():  # the second is not one of ours
+        (tmp_path / name).mkdir()
+        for file in ("manifest.json", *files):
+            (tmp_path / name / file).write_text("{", encoding="utf-8")
+    assert command(["runs", "list", str(tmp_path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [run["folder"] for run in told["runs"]] == [str(folder)]
+    assert list(told["unreadable"]) == [str(tmp_path / "broken")]
+    assert command(["runs", "list", str(tmp_path)]) == 0
+    assert "left out: The manifest of" in capsys.readouterr().err
     assert command(["runs", "list", str(tmp_path / "nowhere")]) == 2
     assert "nowhere" in capsys.readouterr().err
