@@ -13,6 +13,11 @@ WRAP_UP = Fraction(4, 5)
 """Share of the cap at which a run is said to come to its end."""
 
 
+def wrap_up_notice(spent: float, cap: float | None) -> str:
+    """What a person is told when so much of the cap is spent."""
+    return f"Most of max_usd is spent (${spent:.4f} of ${cap}): votes that a verdict can do without are left out from here on."
+
+
 class Ledger(Protocol):
     """Money that several runs share, e.g. that of a day."""
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from judge.config import Settings
 from judge.engine.batch_engine import BatchJob
 from judge.engine.bench import make_bench
+from judge.engine.budget import wrap_up_notice
 from judge.engine.connection import Opened, cache_failures
 from judge.engine.control import Control
 from judge.engine.escalating import escalating
@@ -47,6 +48,15 @@ class LocalEngine:
             spent=job.spent,
             ledger=ledger_of(job.settings),
         )
+        told = False
+
+        def keep(verdict: Verdict) -> None:
+            nonlocal told
+            done(verdict)
+            if not told and first.budget.wrapping_up():
+                told = True
+                job.notice(wrap_up_notice(first.budget.spent, job.setup.max_usd))
+
         async with escalating(first, job.settings.escalate, job.rubric, job.settings, policy=job.policy) as bench:
             run = Run(
                 bench,
@@ -55,7 +65,7 @@ class LocalEngine:
                 concurrency=_under_way(job),
                 total=job.pending,
                 progress=progress,
-                done=done,
+                done=keep,
                 control=control,
             )
             async for _ in run.batches():

@@ -25,6 +25,7 @@ from judge.engine.batch_engine import BatchJob
 from judge.engine.batch_notes import BatchNotes
 from judge.engine.batch_outcomes import counted
 from judge.engine.batch_purse import BatchPurse
+from judge.engine.budget import wrap_up_notice
 from judge.engine.connection import Connection, Opened, OpenJury, cache_failures
 from judge.engine.control import Control
 from judge.engine.draw import numbered
@@ -190,10 +191,7 @@ class _Session:
         if self._purse.wrapping_up() and not self._near_its_end:
             self._near_its_end = True
             LOG.warning("most of the budget is spent", extra={"facts": {"spent_usd": self._purse.spent}})
-            self._job.notice(
-                f"Most of max_usd is spent (${self._purse.spent:.4f} of ${self._job.setup.max_usd}): votes that a "
-                "verdict can do without are no longer asked for."
-            )
+            self._job.notice(wrap_up_notice(self._purse.spent, self._job.setup.max_usd))
 
     def _tell(self) -> None:
         open_ = self._ledger.under_way()

@@ -19,6 +19,7 @@ from typing import Any
 
 from judge.config import Settings
 from judge.engine.batch_engine import BatchJob
+from judge.engine.budget import wrap_up_notice
 from judge.engine.connection import Opened as OpenedJudge
 from judge.engine.control import Control
 from judge.engine.facade import ledger_of
@@ -386,6 +387,7 @@ class _Crew:
                 if state is not None and state[2]:
                     self._wrapping_up = True
                     LOG.warning("most of the budget is spent", extra={"facts": {"spent_usd": state[0]}})
+                    self._job.notice(wrap_up_notice(state[0], self._job.setup.max_usd))
                     for handle in self._workers.values():
                         handle.wrap_up.remote()
             if not self._ever_opened and asyncio.get_running_loop().time() - begun > START_S:

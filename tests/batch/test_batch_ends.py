@@ -135,10 +135,13 @@ def test_no_vote_that_a_verdict_can_do_without_is_drawn_once_most_of_the_money_i
     source = write_items(tmp_path / "in.jsonl", 30)
     with JudgeServer(answers_that_differ) as server:
         settings = settings_of(tmp_path, server.url, concurrency=1, samples=None, max_usd=12.0, max_output_tokens=200)
-        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings)
+        said: list[str] = []
+        outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, notice=said.append)
         calls = [server.calls[name_of(number)] for number in range(len(server.calls))]
     # 80 % are $9.60: after six trajectories $9.00 are spent, and the seventh's two votes make it $10.00
     assert calls[:6] == [3] * 6
+    (told,) = said
+    assert told.startswith("Most of max_usd is spent ($10.0000 of $12.0)")
     assert set(calls[6:]) == {2}
     lines = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
     assert [line["score"] for line in lines] == [4.0] * 6 + [3.0] * len(calls[6:])
