@@ -111,11 +111,14 @@ def _lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
         yield row
 
 
-def observe(rows: Iterable[Mapping[str, Any]], fields: FieldMap, scale: Scales, *, what: str) -> Reading:
+def observe(
+    rows: Iterable[Mapping[str, Any]], fields: FieldMap, scale: Scales, *, what: str, only: str | None = None
+) -> Reading:
     """Observations from rows, by a field mapping.
 
     Args:
         what: Name of the file, for errors.
+        only: The criterion to read, where rows name theirs; those of others, on scales of their own, are counted.
 
     Raises:
         LabelError: A value lies outside the scale, or an item has two values (each is listed); or one source bears
@@ -130,6 +133,9 @@ def observe(rows: Iterable[Mapping[str, Any]], fields: FieldMap, scale: Scales, 
         total += 1
         if any(_plain(lookup(row, path)) != _plain(value) for path, value in fields.where.items()):
             left_out["left out by `where`"] += 1
+            continue
+        if only is not None and (named := criterion_of(row, fields)) != only:
+            left_out[f"of another criterion ({named})"] += 1
             continue
         item = identity(row, fields.id)
         if item is None:
@@ -172,12 +178,17 @@ def observe(rows: Iterable[Mapping[str, Any]], fields: FieldMap, scale: Scales, 
     return Reading(tuple(observation for _, observation in seen.values()), total, dict(left_out))
 
 
+def criterion_of(row: Mapping[str, Any], fields: FieldMap) -> str:
+    """The criterion that a row is of."""
+    return _text(row, fields.criterion_path) or fields.criterion
+
+
 def _observations(
     row: Mapping[str, Any], item: str, fields: FieldMap, scale: Scales, bad: Counter[str], left_out: Counter[str]
 ) -> Iterator[Observation]:
     source = str(lookup(row, fields.source) or "").strip() if fields.source else ""
     source = source or fields.source_name or "unnamed"
-    criterion = _text(row, fields.criterion_path) or fields.criterion
+    criterion = criterion_of(row, fields)
     sample = _numeric(row, fields.sample, item, bad)
     group = identity(row, fields.group) if fields.group else None
     failed = "failed: marked as failed" if fields.failed and fields.failed.holds(row) else None

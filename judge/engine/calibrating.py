@@ -13,7 +13,7 @@ import numpy as np
 from judge.calibration.dataset import Dataset, join, refuse_mark, sources
 from judge.calibration.examine import Beside
 from judge.calibration.fields import FieldMap
-from judge.calibration.observations import Observation, Scales, observe, read_rows
+from judge.calibration.observations import Observation, Reading, Scales, criterion_of, observe, read_rows
 from judge.calibration.sets import load_set
 from judge.config import Settings
 from judge.engine.bench import make_bench
@@ -149,7 +149,7 @@ def calibrate_files(
     """
     refuse_mark(pass_mark, scale)
     said = observe(read_rows(verdicts, verdict_fields.records), verdict_fields, scale, what=str(verdicts))
-    given = observe(read_rows(labels, label_fields.records), label_fields, scale, what=str(labels))
+    given = observe_labels(labels, label_fields, scale, criterion)
     if not said.observations:
         raise LabelError(f"{verdicts} has no verdict: {_why(said.left_out)}.", hint="Check the map of its columns.")
     if not given.observations:
@@ -225,6 +225,21 @@ def _calibrate_jury(
     held = seated.labels if pass_mark is None else cut_labels(seated.labels, pass_mark)
     found = finish(judged, held, criterion, scale if pass_mark is None else BinaryScale(), terms, now)
     return found.model_copy(update={"jury": seated.report})
+
+
+def observe_labels(path: Path, fields: FieldMap, scale: Scales, criterion: str | None) -> Reading:
+    """The labels of a file, of one criterion where one is named: those of others may stand on other scales.
+
+    Raises:
+        LabelError: The file does not read, or holds duplicates or values outside the scale.
+        UnknownName: No row is of that criterion.
+    """
+    rows = list(read_rows(path, fields.records))
+    if criterion is not None and rows:
+        named = tuple(dict.fromkeys(criterion_of(row, fields) for row in rows))
+        if criterion not in named:
+            raise unknown("criterion of the labels", criterion, named)
+    return observe(rows, fields, scale, what=str(path), only=criterion)
 
 
 def only_criterion(fields: FieldMap, labels: Sequence[Observation], path: Path) -> str:

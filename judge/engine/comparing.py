@@ -20,7 +20,14 @@ from judge.calibration.sets import load_set
 from judge.calibration.shared_runs import SharedRuns, shared_runs
 from judge.calibration.switch import switch
 from judge.config import Settings
-from judge.engine.calibrating import judge_set, judge_spec, only_criterion, set_criterion, set_labels
+from judge.engine.calibrating import (
+    judge_set,
+    judge_spec,
+    observe_labels,
+    only_criterion,
+    set_criterion,
+    set_labels,
+)
 from judge.engine.certifying import SEED, beside_labels, voter
 from judge.engine.facade import rubric_of, settings_of
 from judge.engine.jury_report import Heard, live_jury_report, recorded_jury_report
@@ -295,15 +302,12 @@ def compare_files(
         said.extend(reading.observations)
         for why, n in reading.left_out.items():
             left_out[f"{why} (verdicts)"] = left_out.get(f"{why} (verdicts)", 0) + n
-    given = observe(read_rows(labels, label_fields.records), label_fields, scale, what=str(labels))
+    given = observe_labels(labels, label_fields, scale, criterion)
     left_out |= {f"{why} (labels)": n for why, n in given.left_out.items()}
     if not said or not given.observations:
         empty = ", ".join(str(path) for path, _ in verdicts) if not said else str(labels)
         raise LabelError(f"{empty} has no rows to compare.", hint="Check the maps of the columns.")
     only = only_criterion(label_fields, given.observations, labels) if criterion is None else criterion
-    criteria = tuple(dict.fromkeys(label.criterion for label in given.observations))
-    if only not in criteria:
-        raise unknown("criterion of the labels", only, criteria)
     known = sources(said)
     for name in (*judges, *(work or {})):
         if name not in known:

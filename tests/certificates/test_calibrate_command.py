@@ -111,7 +111,7 @@ def test_several_criteria_in_one_file_have_to_be_told_apart(capsys: pytest.Captu
     code, answer = asked(capsys, *mapped, "--criterion", "tone")
     assert code == 1  # all three failed runs were passed
     assert answer["report"]["criterion"] == "tone"
-    assert answer["report"]["left_out"]["label of another criterion (path)"] == 6
+    assert answer["report"]["left_out"]["of another criterion (path) (labels)"] == 6
 
 
 def test_labels_without_a_stated_kind_do_not_open_the_gate_until_it_is_stated(

@@ -237,6 +237,22 @@ def test_what_would_be_ignored_or_decide_nothing_is_refused(
     assert message in capsys.readouterr().err
 
 
+def test_verdicts_that_were_scored_into_one_file_are_compared_on_one_criterion_of_a_sets_labels(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = ROOT / "calibration_sets" / "refunds"
+    for judge_name in ("fake/always-4", "rules/process"):  # scoring again appends
+        command = ["score", str(folder / "trajectories.jsonl"), "--judge", judge_name, "--out", "verdicts.jsonl"]
+        assert run(command) == 0
+    capsys.readouterr()
+    # the file of labels holds another criterion too, on another scale
+    command = ["compare", "--verdicts", "verdicts.jsonl", "--labels", str(folder / "labels.jsonl"), "--scale", "1-5"]
+    assert run([*command, "--criterion", "process", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {row["judge"]: row["scored"] for row in document["judges"]} == {"fake/always-4": 25, "rules/process": 25}
+    assert document["left_out"]["of another criterion (passed_path) (labels)"] == 40
+
+
 def test_judges_that_fail_on_every_run_end_with_the_code_of_a_provider(
     own_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
