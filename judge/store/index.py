@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,6 +80,7 @@ class Index:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
         self._lines: list[Line] = []
+        self._settled: list[Line] = []
         self._new: dict[str, tuple[str, bytes]] = {}
         self._tally = {"known_usd": 0.0, "unpriced": 0, "calls": 0, "bad_lines": 0, "replaced": 0}
         if read_only:
@@ -106,8 +107,8 @@ class Index:
 
     # -- the input ---------------------------------------------------------------------------------------------
 
-    def scan(self, items: Iterable[tuple[str, bytes]], *, print_of_input: str) -> list[tuple[str, int, int]]:
-        """Takes down the input: ids in order, with the content of each.
+    def scan(self, items: Iterable[tuple[str, bytes | None]], *, print_of_input: str) -> list[tuple[str, int, int]]:
+        """Takes down the input: ids in order, with the content of each; None for what its first verdict is given on.
 
         Returns:
             Ids that stand twice, each with the positions (from 1) of the first and of the repeat. The scan
@@ -117,7 +118,7 @@ class Index:
         with self._sql:
             self._sql.execute("DELETE FROM fact WHERE name = 'input'")
             self._sql.execute("UPDATE item SET position = NULL, content = NULL")
-            batch: list[tuple[str, int, bytes]] = []
+            batch: list[tuple[str, int, bytes | None]] = []
             for position, (name, content) in enumerate(items, start=1):
                 batch.append((name, position, content))
                 if len(batch) >= BATCH:
@@ -129,7 +130,7 @@ class Index:
                 self._set("input", print_of_input)
         return twice
 
-    def _add(self, batch: list[tuple[str, int, bytes]]) -> list[tuple[str, int, int]]:
+    def _add(self, batch: list[tuple[str, int, bytes | None]]) -> list[tuple[str, int, int]]:
         before = self._sql.total_changes
         self._sql.executemany(
             "INSERT INTO item(id, position, content) VALUES (?, ?, ?) ON CONFLICT(id) DO UPDATE "
@@ -148,23 +149,31 @@ class Index:
     # -- the results -------------------------------------------------------------------------------------------
 
     def add(self, line: Line, *, calls: int, cost_usd: float | None) -> None:
-        """Takes down one verdict line. A later one wins, but an error never over a verdict on the same content."""
+        """Takes down one verdict line."""
         self._tally["calls"] += calls
         if calls and cost_usd is None:
             self._tally["unpriced"] += 1
         self._tally["known_usd"] += cost_usd or 0.0
-        known = self._new.get(line.id)
-        if known is None:
-            row = self._sql.execute("SELECT status, judged FROM item WHERE id = ?", (line.id,)).fetchone()
-            known = row if row is not None and row[0] is not None else None
-        if known is not None:
-            self._tally["replaced"] += 1
-            if line.status == "error" and known[0] != "error" and known[1] == line.content:
-                return
-        self._new[line.id] = (line.status, line.content)
         self._lines.append(line)
         if len(self._lines) >= BATCH:
             self.commit(line.offset + line.length)
+
+    def _settle(self) -> None:
+        """Looks up what the new lines replace. A later one wins, an error never over a verdict on the same content."""
+        if not self._lines:
+            return
+        names = [line.id for line in self._lines if line.id not in self._new]
+        asked = f"SELECT id, status, judged FROM item WHERE id IN ({','.join('?' * len(names))}) AND status IS NOT NULL"
+        known = {name: (status, judged) for name, status, judged in self._sql.execute(asked, names)} | self._new
+        for line in self._lines:
+            before = known.get(line.id)
+            if before is not None:
+                self._tally["replaced"] += 1
+                if line.status == "error" and before[0] != "error" and before[1] == line.content:
+                    continue
+            known[line.id] = self._new[line.id] = (line.status, line.content)
+            self._settled.append(line)
+        self._lines.clear()
 
     def bad_line(self) -> None:
         """Counts a line that is no verdict of this run."""
@@ -172,17 +181,18 @@ class Index:
 
     def commit(self, results_bytes: int) -> None:
         """Writes what was added; the results are indexed up to `results_bytes`."""
+        self._settle()
         with self._sql:
             self._sql.executemany(
                 "INSERT INTO item(id, status, judged, offset, length) VALUES (?, ?, ?, ?, ?) "
                 "ON CONFLICT(id) DO UPDATE SET status = excluded.status, judged = excluded.judged, "
-                "offset = excluded.offset, length = excluded.length",
-                self._lines,
+                "offset = excluded.offset, length = excluded.length, content = coalesce(content, excluded.judged)",
+                self._settled,
             )
             self._set("results_bytes", results_bytes)
             for name, value in self._tally.items():
                 self._set(name, repr(value))
-        self._lines.clear()
+        self._settled.clear()
         self._new.clear()
 
     def catch_up(self, results: Path, prints: dict[str, str]) -> int:
@@ -232,13 +242,14 @@ class Index:
 
     # -- questions ---------------------------------------------------------------------------------------------
 
-    def is_pending(self, name: str) -> bool:
-        """Whether a trajectory of the input still needs a verdict."""
-        row = self._sql.execute(f"SELECT 1 FROM item WHERE id = ? AND {_PENDING}", (name,)).fetchone()
-        return row is not None
+    def pending_of(self, names: Sequence[str]) -> set[str]:
+        """Those of some trajectories of the input that still need a verdict."""
+        asked = f"SELECT id FROM item WHERE id IN ({','.join('?' * len(names))}) AND {_PENDING}"
+        return {str(row[0]) for row in self._sql.execute(asked, names)}
 
     def judged(self, name: str) -> bytes | None:
         """The content that a trajectory's verdict was given on; None where there is none, or an error alone."""
+        self._settle()
         found = self._new.get(name)
         if found is None:
             found = self._sql.execute("SELECT status, judged FROM item WHERE id = ?", (name,)).fetchone()

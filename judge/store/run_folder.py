@@ -16,6 +16,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -46,6 +47,8 @@ OWN = {MANIFEST, RESULTS, SUMMARY, INDEX, f"{INDEX}-wal", f"{INDEX}-shm", LOCK}
 """All files of a run that left no requests at a provider. One that ended before its first verdict is begun anew."""
 LISTED = 20
 """Duplicate ids named in the error; the rest is counted."""
+BLOCK = 64
+"""Trajectories looked up together."""
 
 
 class RunFolder:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
-from judge.types.record import Record
 from judge.types.rubric import RangeScale, Rubric, Scale, normalise
 from judge.types.verdict import CriterionResult, VerdictStatus
 from judge.voting.exact import exact
@@ -13,7 +13,7 @@ from judge.voting.exact import exact
 UNIT = RangeScale(min=0.0, max=1.0)
 
 
-class Overall(Record):
+class Overall(NamedTuple):
     """What a rubric says as a whole.
 
     Attributes:
@@ -46,9 +46,7 @@ def overall(rubric: Rubric, results: Sequence[CriterionResult]) -> Overall:
     by_id = {result.id: result for result in results}
     if len(rubric.criteria) == 1 and len(by_id) == 1:
         only = results[0]
-        return Overall.model_construct(
-            status=only.status, score=only.score, scale=only.scale, passed=only.passed, reason=only.reason
-        )
+        return Overall(status=only.status, score=only.score, scale=only.scale, passed=only.passed, reason=only.reason)
     failed = [result for result in results if result.gate and result.passed is False]
     if failed:
         reason = " ".join(f"Gate {result.id} failed: {result.reason}" for result in failed)
