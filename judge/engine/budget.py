@@ -15,7 +15,8 @@ WRAP_UP = Fraction(4, 5)
 
 def wrap_up_notice(spent: float, cap: float | None) -> str:
     """What a person is told when so much of the cap is spent."""
-    return f"Most of max_usd is spent (${spent:.4f} of ${cap}): votes that a verdict can do without are left out from here on."
+    share = f"${spent:.4f} of ${cap}"
+    return f"Most of max_usd is spent ({share}): votes that a verdict can do without are left out from here on."
 
 
 class Ledger(Protocol):
