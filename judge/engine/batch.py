@@ -270,6 +270,8 @@ class _Session:
                 detach=self._detach,
                 notice=self._notice,
             )
+            if not isinstance(engine, ProviderBatchEngine):  # which knows of its batches more than verdicts tell
+                self._tell_earlier(folder.spend(), setup.max_usd, counted=count_earlier)
             LOG.info("batch begins", extra={"facts": {"folder": str(self._path), "pending": pending, "kept": kept}})
             try:
                 await engine.run(
@@ -288,6 +290,14 @@ class _Session:
         facts = {"folder": result.folder, "judged": result.judged, "pending": result.pending, "stopped": result.stopped}
         LOG.info("batch ends", extra={"facts": facts})
         return BatchOutcome(result, error)
+
+    def _tell_earlier(self, spend: Spend, cap: float | None, *, counted: bool) -> None:
+        """Says whether the cap counts what earlier sessions cost, where there is a cap and they cost something."""
+        if cap is None or not spend.known_usd:
+            return
+        least = "at least " if spend.unpriced else ""
+        counts = "they count towards it" if counted else "it is for this session alone (--count-earlier)"
+        self._notice(f"max_usd = {cap}; earlier sessions of this run cost {least}${spend.known_usd:.4f}: {counts}.")
 
     def _result(
         self,

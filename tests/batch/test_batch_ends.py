@@ -106,11 +106,16 @@ def test_earlier_spend_counts_when_asked(tmp_path: Path) -> None:
         judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings)
         spent = len(recorded(tmp_path / "run"))
         assert 1 <= spent <= 4
-        options: dict[str, Any] = {"out": tmp_path / "run", "settings": settings, "resume": True}
+        said: list[str] = []
+        options: dict[str, Any] = {"out": tmp_path / "run", "settings": settings, "resume": True, "notice": said.append}
         counted = judge_batch([source], RUBRIC, count_earlier=True, **options)
         assert (counted.result.judged, type(counted.error)) == (0, BudgetReached)
         fresh = judge_batch([source], RUBRIC, **options)
     assert fresh.result.judged >= 1
+    told = [
+        line for line in said if line.startswith(f"max_usd = 4.0; earlier sessions of this run cost ${spent}.0000: ")
+    ]
+    assert [line.split(": ")[1][:10] for line in told] == ["they count", "it is for "]
     assert fresh.result.spend.known_usd == pytest.approx(spent + fresh.result.judged)
 
 
