@@ -229,7 +229,7 @@ async def save_label(queue: str, request: Request, service: ServiceHere, caller:
     except JudgeError as error:
         if of_error(error).status == 404:
             raise
-        again: dict[str, Any] = {"status": 422, "error": str(error)}
+        again: dict[str, Any] = {"status": 422, "error": str(error), "mine": _typed(form, item, caller.name)}
         return await run_in_threadpool(lambda: _labelling(service, caller, queue, item, **again))
     service.counters.add("judge_labels_total")
     return RedirectResponse(f"/label/{quote(queue, safe='')}?saved={int(place)}", 303)
@@ -248,10 +248,16 @@ def _labelling(service: Service, caller: Caller, queue: str, item: str, *, statu
         run=found.trajectory,
         position=found.position,
         choices=choices(settings.criterion),
-        mine=mine.get(item),
         progress=progress_of(service.queues, queue),
-        **{"before": None, "error": ""} | more,
+        **{"before": None, "error": "", "mine": mine.get(item)} | more,
     )
+
+
+def _typed(form: dict[str, str], item: str, rater: str) -> Entry:
+    """What was typed into a form that cannot be kept, so that nobody types it twice; no answer is chosen in it."""
+    step = form.get("step", "").strip()
+    index = int(step) if step.isascii() and step.isdigit() and len(step) < 10 else None
+    return Entry(trajectory_id=item, rater=rater, skipped=True, step=index, note=form.get("note", "")[:10_000])
 
 
 def entry_of(form: dict[str, str], item: str, rater: str) -> Entry:

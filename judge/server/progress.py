@@ -139,7 +139,7 @@ def share(counted: Sequence[tuple[bool, float]], empty: str) -> Share:
         weighted=weighted,
         reason=budget.reason
         if value > BAR
-        else f"it is not above {100 * BAR:.0f} % so far, and more of the same would not be",
+        else f"that is not above the {100 * BAR:.0f} % to clear, and more labels of this kind would not lift it",
     )
 
 

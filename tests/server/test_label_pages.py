@@ -211,8 +211,12 @@ def test_keys_that_a_person_uses_skip_fold_and_undo(
     assert page.locator("#step").input_value() == "3"
     page.keyboard.press("d")
     assert page.locator("#step").input_value() == ""
-    page.keyboard.press("Enter")  # nothing was chosen: the server says so and keeps nothing
+    page.keyboard.press("d")
+    page.keyboard.press("t")
+    page.keyboard.type("odd")
+    page.keyboard.press("Enter")  # nothing was chosen: the server says so and keeps nothing, and the form keeps all
     page.wait_for_selector("[role=alert]")
+    assert (page.locator("#step").input_value(), page.locator("#note").input_value()) == ("3", "odd")
     assert "No answer was chosen" in page.locator("[role=alert]").inner_text()
     assert listening.service.queues.entries("desk") == [
         Entry(**(listening.service.queues.entries("desk")[0].model_dump() | {"skipped": True, "value": None}))
@@ -243,3 +247,35 @@ def test_no_serious_accessibility_fault_and_no_sideways_scrolling(
         assert serious == [], json.dumps(serious, indent=1)
         wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wide <= 0, path
+
+
+def test_what_a_key_did_is_said_and_shown_and_the_last_answer_can_be_changed(
+    browser: Browser, keys: dict[str, str], listening: Listening
+) -> None:
+    make_queue(browser, keys["boss"], trajectories=runs(3))
+    page = browser.page(keys["ana"])
+    page.goto(f"{browser.url}/label/desk")
+    told = page.locator("[data-said]")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.dataset.step") == "1"
+    page.keyboard.press("d")
+    assert told.inner_text() == "Step 1 decides."
+    button = page.locator('[data-decides="1"]')
+    assert button.get_attribute("aria-pressed") == "true"
+    ink, paper = button.evaluate("e => [getComputedStyle(e).color, getComputedStyle(e).backgroundColor]")
+    assert ink != paper
+    page.keyboard.press("4")
+    assert told.inner_text().startswith("Chosen: 4 sound")
+    save = page.locator("[data-save]").bounding_box()
+    assert save["y"] + save["height"] <= page.viewport_size["height"]  # to be seen without scrolling
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    page.locator("[data-said]", has_text="Saved. You said 4").wait_for(state="attached")
+    with page.expect_navigation():
+        page.keyboard.press("u")
+    assert page.locator("input[type=radio]:checked").input_value() == "4.0"
+    page.keyboard.press("3")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert [entry.value for entry in listening.service.queues.entries("desk")] == [3.0]
+    assert browser.complaints == []

@@ -35,7 +35,7 @@ def test_a_run_that_was_drawn_for_sure_weighs_least() -> None:
 def test_a_share_below_the_bar_is_not_helped_by_more_labels() -> None:
     found = share([(False, 1.0)] * 5, "none")
     assert (found.value, found.more) == (0.0, None)
-    assert found.reason == "it is not above 80 % so far, and more of the same would not be"
+    assert found.reason == "that is not above the 80 % to clear, and more labels of this kind would not lift it"
 
 
 def test_nothing_counted_is_no_share() -> None:
