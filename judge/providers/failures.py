@@ -73,7 +73,7 @@ def failure(
     text = redact(str(said.get("message") or error or type(error).__name__), secrets)
     text = " ".join(text.split())[:LONGEST_SERVER_TEXT] or type(error).__name__
     no_status = _without_status(error, status)
-    broken = _broken(error) if no_status else None
+    broken = broken_connection(error) if no_status else None
     if no_status and broken is not None:  # some transports call a refused connection a timeout
         no_status, text = "connection", redact(" ".join(str(broken).split()), secrets)[:LONGEST_SERVER_TEXT] or text
     if no_status:
@@ -123,7 +123,7 @@ def _without_status(error: BaseException, status: int | None) -> str | None:
     return None
 
 
-def _broken(error: BaseException) -> OSError | None:
+def broken_connection(error: BaseException) -> OSError | None:
     """What the operating system said of the connection, where that is what the SDK's error came from."""
     seen: set[int] = set()
     cause: BaseException | None = error

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from judge.config import Settings, keep_litellm_offline
 from judge.errors import ProviderError
 from judge.providers.choices import CACHED_FROM, refuses_choices
-from judge.providers.failures import bad_response, failure, server_error
+from judge.providers.failures import bad_response, broken_connection, failure, server_error
 from judge.providers.limits import PerLoop
 from judge.providers.openai import TOP_LOGPROBS, adapted, replies_of
 from judge.providers.prices import context_of
@@ -211,7 +211,8 @@ class _Seen(Exception):
         super().__init__(str(getattr(error, "message", error)))
         self.response = getattr(error, "response", None)
         status = getattr(error, "status_code", None)
-        broken = name in {"APIConnectionError", "Timeout"}
+        self.__cause__ = error
+        broken = name in {"APIConnectionError", "Timeout"} or broken_connection(error) is not None
         self.status_code = None if broken else status
         self.body = body
         self.kind = "timeout" if name == "Timeout" else "connection" if broken else None

@@ -97,7 +97,7 @@ def test_a_reset_connection_is_tried_again(make_settings: Any, make_request: Any
     assert (reply.attempts, len(clock.waits)) == (2, 1)
 
 
-@pytest.mark.parametrize("judge", ["openai/m1", "anthropic/m1"])
+@pytest.mark.parametrize("judge", ["openai/m1", "anthropic/m1", "litellm/openai/m1"])
 def test_a_server_that_is_not_there_is_no_timeout(judge: str, make_settings: Any, make_request: Any, run: Any) -> None:
     """Timeouts may have been billed, and this cannot; the SDKs' transports call some of these timeouts."""
     with LoopbackServer([chat(GOOD)]) as gone:
