@@ -29,7 +29,8 @@ class SentError:
 
     def error(self) -> JudgeError:
         """The error, to be raised here; a class that is not of the tree becomes its root."""
-        made = getattr(errors, self.kind, JudgeError)
+        found = getattr(errors, self.kind, None)
+        made: type[JudgeError] = found if isinstance(found, type) and issubclass(found, JudgeError) else JudgeError
         if issubclass(made, ProviderError):
             return made(
                 self.message,
@@ -38,4 +39,4 @@ class SentError:
                 status_code=self.status_code,
                 reason=self.reason,
             )
-        return made(self.message, hint=self.hint) if issubclass(made, JudgeError) else JudgeError(self.message)
+        return made(self.message, hint=self.hint)
