@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -25,7 +25,7 @@ from judge.engine.control import Control
 from judge.engine.facade import ledger_of
 from judge.engine.ray_budget import BudgetKeeper, budget_lost
 from judge.engine.ray_cluster import check_address, is_plain, joined
-from judge.engine.ray_log import listens, retell
+from judge.engine.ray_log import WARNED, LogLine, listens, retell
 from judge.engine.ray_worker import Assignment, Item, JudgeWorker, Opened, Report
 from judge.engine.run import Count, Progress, reference_of
 from judge.engine.sent_error import SentError
@@ -133,6 +133,7 @@ class _Crew:
         self._stopped: BaseException | None = None
         self._draining = False
         self._wrapping_up = False
+        self._warnings: set[str] = set()
         self._moved = asyncio.Event()
         self._workers: dict[str, Any] = {}
         self._hired = 0
@@ -249,7 +250,7 @@ class _Crew:
             reports = worker.handle.judge.options(num_returns="streaming").remote(list(block.values()))
             async for reference in reports:
                 report: Report = await reference
-                retell(report.lines, worker.name)
+                self._retell(report.lines, worker.name)
                 for verdict in report.verdicts:
                     self._keep(verdict, block)
                 if report.error is not None:
@@ -265,6 +266,14 @@ class _Crew:
         finally:
             self._under_way -= 1
             self._move()
+
+    def _retell(self, lines: Sequence[LogLine], worker: str) -> None:
+        """Logs what a worker logged, and says each warning once."""
+        retell(lines, worker)
+        for text in (line.facts["message"] for line in lines if line.event == WARNED):
+            if text not in self._warnings:
+                self._warnings.add(text)
+                self._job.notice(f"warning of a worker: {text}")
 
     async def _hire(self, number: int) -> _Hired | None:
         """A new worker with the judge open; None when it was lost before that, or the run ended first."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import time
+import warnings
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +12,8 @@ from typing import Any
 
 WHOLE = "judge"
 """The logger of the package."""
+WARNED = "warning"
+"""Event of a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +28,17 @@ class LogLine:
 
 
 class KeptLog(logging.Handler):
-    """Keeps what the package logs in this process until it is taken."""
+    """Keeps what the package logs in this process, and every warning given in it, until it is taken."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
         self._lines: deque[LogLine] = deque()
 
-    def listen(self) -> None:
-        """From now on, and instead of anybody else in this process."""
+    def listen(self, *, calls: bool) -> None:
+        """From now on, and instead of anybody else in this process; without `calls` to warnings alone."""
+        warnings.showwarning = self._warned
+        if not calls:
+            return
         logger = logging.getLogger(WHOLE)
         logger.addHandler(self)
         logger.setLevel(logging.INFO)
@@ -41,6 +48,10 @@ class KeptLog(logging.Handler):
         """Keeps a record."""
         facts = getattr(record, "facts", {})
         self._lines.append(LogLine(record.name, record.levelno, record.created, record.getMessage(), dict(facts)))
+
+    def _warned(self, message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        facts = {"kind": category.__name__, "message": str(message)}
+        self._lines.append(LogLine(WHOLE, logging.WARNING, time.time(), WARNED, facts))
 
     def take(self) -> tuple[LogLine, ...]:
         """What was kept since the last time."""

@@ -96,8 +96,7 @@ class JudgeWorker:
     async def open(self) -> Opened | SentError:
         """Opens the judge; the error says why it cannot be opened here."""
         given = self._assignment
-        if given.log:
-            self._log.listen()
+        self._log.listen(calls=given.log)
         with contextlib.suppress(OSError):  # on another machine the folder need not exist
             os.chdir(given.folder)
         try:

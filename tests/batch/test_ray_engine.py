@@ -22,6 +22,7 @@ from batch_items import GOOD, RUBRIC, JudgeServer, name_of, recorded, settings_o
 from faults_ray import ray_worker_killed
 from loopback import Scripted, chat
 from ray_items import DIFFERS, bare, hearing, verdicts
+from redis_server import RedisServer
 
 from judge.cli.logs import logging_to
 from judge.cli.main import run as command
@@ -255,6 +256,27 @@ def test_the_log_holds_the_calls_of_workers_and_the_summary_what_their_caches_fa
     assert len(hired) == 2
     assert {(c["level"], c["cost_usd"]) for c in calls if c["event"] == "call"} == {("info", 0.12)}
     assert result.summary.cache_failures == 0
+
+
+def test_a_cache_that_dies_under_the_workers_is_told_once_and_counted(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 40)
+    said: list[str] = []
+    with RedisServer() as redis:
+
+        def answer(item: str, before: int) -> Scripted:
+            if server.requests == 10:
+                redis.kill()
+            return chat(GOOD, delay=0.02)
+
+        with JudgeServer(answer) as server:
+            settings = settings_of(tmp_path, server.url, concurrency=4, cache=redis.url)
+            options: dict[str, Any] = {"rubric": RUBRIC, "settings": settings, "notice": said.append}
+            result = on("ray", source, tmp_path / "run", **options).result
+    assert (result.summary.scored, server.requests) == (40, 40)
+    assert result.summary.cache_failures
+    told = [line for line in said if line.startswith(f"warning of a worker: The cache {redis.address} failed")]
+    assert len(told) == len(set(told)) == len(said)
+    assert told
 
 
 def test_without_the_actor_that_holds_the_budget_nothing_more_is_paid(
