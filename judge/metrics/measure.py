@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from judge.errors import UsageError
 from judge.metrics.calls import index
@@ -41,12 +40,6 @@ def measure(
     calls = index(trajectory, reference, redundancy_threshold=redundancy_threshold)
     results: dict[str, MetricResult] = {}
     for name in names("metrics") if only is None else only:
-        found = _found(name)
+        found: Metric = find("metrics", name)
         results[name] = found.of(calls) if isinstance(found, CallMetric) else found.measure(trajectory, reference)
     return results
-
-
-@lru_cache(maxsize=256)
-def _found(name: str) -> Metric:
-    found: Metric = find("metrics", name)
-    return found

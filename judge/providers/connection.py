@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-import hashlib
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,18 +16,17 @@ from judge.config import Settings
 from judge.errors import RetryableError, TerminalError, UnknownName
 from judge.protocols import Cache, Provider, SharedCache, SharingProvider
 from judge.providers.claims import claimed
+from judge.providers.key import RunKeys, cache_key
 from judge.providers.limits import Pace, PerLoop
 from judge.providers.prices import Price, price_of
 from judge.providers.quota import Quota, Ticket
 from judge.providers.retry import backoff
 from judge.providers.room import Room
 from judge.registry import find, names, unknown
-from judge.types.record import canonical_json
 from judge.types.request import Reply, Request, Sharing
 from judge.types.trajectory import Usage
 
 Sleep = Callable[[float], Awaitable[Any]]
-KEY_VERSION = 1
 MISSES = 2
 """Requests that the cache did not hold whose keys are remembered until their replies are kept, as a multiple of the
 concurrency."""
@@ -84,6 +82,7 @@ class Connection:
         self.keeps: bool = getattr(opened, "cacheable", not opened.offline)
         self._cache = cache if self.keeps else None
         self._shared_cache = self._cache if isinstance(self._cache, SharedCache) else None
+        self._keys = RunKeys(self.payload) if getattr(opened, "sends_as_it_is", False) else None
         self._missed: dict[int, tuple[Request, str]] = {}
         self._sleep = sleep
         self._clock = clock
@@ -116,16 +115,7 @@ class Connection:
 
     def key(self, request: Request) -> str:
         """Cache key: sha256 of everything that can change the reply, the sample index included."""
-        return hashlib.sha256(
-            canonical_json(
-                {
-                    "payload": self.payload(request),
-                    "sample": request.sample,
-                    "versions": request.versions,
-                    "key": KEY_VERSION,
-                }
-            )
-        ).hexdigest()
+        return cache_key(self.payload, request) if self._keys is None else self._keys.of(request)
 
     def hit(self, request: Request) -> Reply | None:
         """The kept reply of this sample, or None. A retry (`attempt` > 0) never reads the cache."""

@@ -89,6 +89,7 @@ class OpenAIChat:
         self._extra = dict(extra or {})
         self._mode = settings.model(name).structured or "json_schema"
         self._small = settings.model(name).small
+        self.sends_as_it_is = not self._small  # then nothing but the run's text differs between two runs' payloads
         self._secrets = settings.secrets()
         self._adaptation = Adaptation(adapted)
         self._one_choice = False

@@ -16,6 +16,7 @@ from loopback import LoopbackServer, Scripted, chat
 
 from judge.config import Settings
 from judge.providers import CacheWarning, TextCache, connect
+from judge.providers.key import cache_key
 from judge.types.request import Reply
 
 GOOD = '{"reason":"ok","evidence":[],"score":%d}'
@@ -205,6 +206,33 @@ def test_every_parameter_and_the_sample_are_in_the_key(
     assert connection.key(make_request(**sampling)) != connection.key(make_request())
     assert connection.key(make_request(sample=1)) != connection.key(make_request())
     assert connection.key(make_request(attempt=1)) == connection.key(make_request())
+
+
+def test_a_key_is_the_same_whether_or_not_the_parts_in_common_were_hashed_before(
+    make_settings: Any, make_request: Any
+) -> None:
+    connection = connect("openai/m1", make_settings())
+    runs = ["one", 'he said "1e400"\n\\ and 0.00001, NaN, null', "\x00\x1f\x7f \u2028 \U0001f642", ""]
+    changes: list[dict[str, Any]] = [
+        {},
+        {"sample": 1},
+        {"temperature": 1e-7},  # a number that the two ways to write JSON write unlike each other
+        {"system": "Be brief."},
+        {"rubric": "Be kind."},
+        {"versions": {"parser": "2"}},
+        {"schema": {"type": "object", "properties": {"score": {"type": "number", "minimum": 1e-9}}}},
+    ]
+    requests = [make_request(run, **change) for change in changes for run in runs]
+    for request in [*requests, *reversed(requests)]:
+        assert connection.key(request) == cache_key(connection.payload, request)
+    assert len({connection.key(request) for request in requests}) == len(requests)
+
+
+def test_a_small_model_has_the_steps_of_the_run_in_its_key(make_settings: Any, make_request: Any) -> None:
+    connection = connect("openai/m1", make_settings(models={"openai/m1": {"small": True}}))
+    request = make_request()
+    other = request.model_copy(update={"subject": request.subject.model_copy(update={"steps": (1, 2, 3)})})
+    assert connection.key(other) == cache_key(connection.payload, other) != connection.key(request)
 
 
 def test_the_order_of_properties_is_part_of_what_is_sent(make_settings: Any, make_request: Any) -> None:
