@@ -55,6 +55,7 @@ def test_before_saving_no_page_and_no_answer_tells_anything(client: TestClient) 
     csrf = sign_in(client, "ana")
     told = answer(client, csrf, place, value=4, note=NOTE)
     assert REASON in told.text  # ana has saved, and sees it
+    assert "the judge said <b>2</b> (uncertified)" in told.text  # with the trust it had
 
     sign_in(client, "ben")
     headers = client.keys["ben"]  # type: ignore[attr-defined]
@@ -70,6 +71,9 @@ def test_before_saving_no_page_and_no_answer_tells_anything(client: TestClient) 
         assert not [text for text in seen if secret in text], secret
     pages = [text for text in seen if text.startswith("<!doctype")]
     assert not [text for text in pages if TELLING in text]
+    sign_in(client, "boss")
+    assert "uncertified when it was asked" in client.get(f"/disagreements/desk/run?item={TELLING}").text
+    sign_in(client, "ben")
     for path in ("/adjudicate/desk", "/disagreements/desk", f"/disagreements/desk/run?item={TELLING}", "/reports"):
         assert client.get(path).status_code == 403
     for path in ("/v1/labels?queue=desk", "/v1/labels/export?queue=desk", "/v1/calibrations"):
