@@ -28,7 +28,6 @@ Folder = Annotated[str, typer.Argument(help="Folder of a run with --engine provi
 Deadline = Annotated[
     float | None, typer.Option("--deadline", min=0.0, help="Seconds after which nothing new begins (exit 5).")
 ]
-MaxUsd = Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")]
 Detach = Annotated[
     bool,
     typer.Option("--detach", help="With --engine provider-batch: hand the batches in and leave; `attach` comes back."),
@@ -60,7 +59,7 @@ def batch(
         list[str], typer.Argument(help="Trace files of any format; they are read twice.", metavar="IN...")
     ],
     out: Annotated[str, typer.Option("--out", "-o", help="Folder of the run; new, or with --resume an earlier one.")],
-    rubric: Annotated[str | None, typer.Option("--rubric", "-r", help="Name of a shipped rubric, or a path.")] = None,
+    rubric: options.Rubric = None,
     judge: options.Judge = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run: redo errors, judge what is missing, keep the rest.")
@@ -81,21 +80,13 @@ def batch(
         str | None,
         typer.Option("--address", help="With --engine ray: HOST:PORT of a Ray cluster, or auto; else one is started."),
     ] = None,
-    samples: Annotated[int | None, typer.Option("--samples", "-n", min=1, help="Votes for one verdict.")] = None,
-    vote: Annotated[
-        str | None, typer.Option("--vote", help="auto, median, mean, majority, trimmed_mean or expected.")
-    ] = None,
+    samples: options.Samples = None,
+    vote: options.Vote = None,
     reference: options.Reference = None,
-    policy_text: Annotated[
-        str | None, typer.Option("--policy-text", help="File with the rules that the agent was bound by.")
-    ] = None,
-    require_trust: Annotated[
-        bool, typer.Option("--require-trust", help="Refuse a judge without a valid certificate (exit 3).")
-    ] = False,
-    concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", min=1, help="Trajectories under way at once.")
-    ] = None,
-    max_usd: MaxUsd = None,
+    policy_text: options.PolicyText = None,
+    require_trust: options.RequireTrust = False,
+    concurrency: options.Concurrency = None,
+    max_usd: options.MaxUsd = None,
     max_usd_per_item: Annotated[
         float | None, typer.Option("--max-usd-per-item", min=0.0, help="Spend cap of one trajectory.")
     ] = None,
@@ -109,17 +100,10 @@ def batch(
         bool, typer.Option("--count-earlier", help="Count earlier sessions of this folder towards --max-usd.")
     ] = False,
     deadline: Deadline = None,
-    min_coverage: Annotated[
-        float | None, typer.Option("--min-coverage", min=0.0, max=1.0, help="Least share that must be scored (exit 1).")
-    ] = None,
-    temperature: Annotated[
-        float | None,
-        typer.Option("--temperature", min=0.0, help="Sampling temperature; the provider's own by default."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed, where the provider has one.")] = None,
-    max_output_tokens: Annotated[
-        int | None, typer.Option("--max-output-tokens", min=16, help="Longest reply, in tokens.")
-    ] = None,
+    min_coverage: options.MinCoverage = None,
+    temperature: options.Temperature = None,
+    seed: options.Seed = None,
+    max_output_tokens: options.MaxOutputTokens = None,
     base_url: options.BaseUrl = None,
     escalate_to: options.EscalateTo = None,
     escalate_guarantee: options.EscalateGuarantee = None,
@@ -211,7 +195,7 @@ def attach(
     detach: Annotated[
         bool, typer.Option("--detach", help="Wait for nothing: take what has come, hand in what follows, and leave.")
     ] = False,
-    max_usd: MaxUsd = None,
+    max_usd: options.MaxUsd = None,
     deadline: Deadline = None,
     log: Log = None,
     quiet: Quiet = False,

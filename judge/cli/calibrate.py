@@ -30,20 +30,16 @@ def calibrate(
     rubric: Annotated[str | None, typer.Option("--rubric", "-r", help="Rubric; the set names its own.")] = None,
     criterion: Annotated[str | None, typer.Option("--criterion", help="Criterion of the set or the files.")] = None,
     verdicts: Annotated[str | None, typer.Option("--verdicts", help="Recorded verdicts: CSV, JSON or JSONL.")] = None,
-    labels: Annotated[str | None, typer.Option("--labels", help="Labels: CSV, JSON or JSON Lines.")] = None,
+    labels: options.Labels = None,
     fields: Annotated[
         str | None, typer.Option("--fields", help="YAML with `verdicts:`, `labels:`, `scale:`, `pass_mark:`.")
     ] = None,
-    map: Annotated[
-        str | None, typer.Option("--map", help="Columns of the verdicts, e.g. id=task_id,value=score,source=judge.")
-    ] = None,
+    map: options.Columns = None,
     label_map: Annotated[
         str | None, typer.Option("--label-map", help="Columns of the labels, in the same form.")
     ] = None,
-    scale: Annotated[
-        str | None, typer.Option("--scale", help="binary, 1-5, or words worst to best: bad,ok,good.")
-    ] = None,
-    pass_mark: Annotated[float | None, typer.Option("--pass-mark", help="Lowest value that counts as passed.")] = None,
+    scale: options.Scale = None,
+    pass_mark: options.PassMark = None,
     rater_kind: Annotated[
         str | None,
         typer.Option("--rater-kind", help="Who labelled, where the file does not say: human, policy, model."),
@@ -52,7 +48,7 @@ def calibrate(
         str | None, typer.Option("--settings", help="A set.yaml with sampling design, claims and allowed kinds.")
     ] = None,
     profile: Annotated[str | None, typer.Option("--profile", help="strict, default or advisory.")] = None,
-    samples: Annotated[int | None, typer.Option("--samples", "-n", min=1, help="Votes for one verdict.")] = None,
+    samples: options.Samples = None,
     vote: Annotated[str | None, typer.Option("--vote", help="Vote rule; auto by default.")] = None,
     repeats: Annotated[
         int | None, typer.Option("--repeats", min=2, help="Samples a run, to see the wobble; 3 or more for the claim.")
@@ -69,7 +65,7 @@ def calibrate(
     out: Annotated[
         str | None, typer.Option("--out", "-o", help="Folder for report.html, report.json and text.")
     ] = None,
-    certificates: Annotated[str | None, typer.Option("--certificates", help="Folder of certificates.")] = None,
+    certificates: options.Certificates = None,
     sign: Annotated[str | None, typer.Option("--sign", help="File with a raw ed25519 private key (32 bytes).")] = None,
     probes: Annotated[
         str | None, typer.Option("--probes", help="probe.json of `judge probe --out` for the same judge and rubric.")

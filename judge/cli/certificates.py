@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="List, show, check and revoke certificates.", no_args_is_help=True)
 
-Folder = Annotated[str | None, typer.Option("--certificates", help="Folder of certificates.")]
-
 
 def _folder(given: str | None) -> Path:
     from judge.config import load_settings
@@ -26,7 +24,7 @@ def _folder(given: str | None) -> Path:
 
 
 @app.command("list")
-def list_(certificates: Folder = None, as_json: options.AsJson = False) -> None:
+def list_(certificates: options.Certificates = None, as_json: options.AsJson = False) -> None:
     """Every certificate with its state today; broken files are named."""
     from judge.store.certificates import read_shelf
 
@@ -53,7 +51,7 @@ def list_(certificates: Folder = None, as_json: options.AsJson = False) -> None:
 @app.command("show")
 def show(
     name: Annotated[str, typer.Argument(help="Id, or how it begins.")],
-    certificates: Folder = None,
+    certificates: options.Certificates = None,
     as_json: options.AsJson = False,
 ) -> None:
     """One certificate: its scope, its claims, and what was not tested."""
@@ -77,7 +75,7 @@ def show(
 @app.command("check")
 def check(
     name: Annotated[str | None, typer.Argument(help="Id, or how it begins; all that are valid by default.")] = None,
-    certificates: Folder = None,
+    certificates: options.Certificates = None,
     look: Annotated[int, typer.Option("--look", min=1, help="Which look this is.")] = 1,
     looks: Annotated[int, typer.Option("--looks", min=1, help="Looks planned; they share the false alarms.")] = 12,
     base_url: options.BaseUrl = None,
@@ -115,7 +113,7 @@ def check(
 def revoke(
     name: Annotated[str, typer.Argument(help="Id, or how it begins.")],
     reason: Annotated[str, typer.Option("--reason", help="Why; it is shown wherever trust is asked for.")],
-    certificates: Folder = None,
+    certificates: options.Certificates = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Withdraw a certificate; the file stays, a revocation is written beside it."""

@@ -45,19 +45,15 @@ def compare(
     verdicts: Annotated[
         list[str] | None, typer.Option("--verdicts", help="Recorded verdicts: CSV, JSON or JSONL. Repeatable.")
     ] = None,
-    labels: Annotated[str | None, typer.Option("--labels", help="Labels: CSV, JSON or JSON Lines.")] = None,
+    labels: options.Labels = None,
     fields: Annotated[
         list[str] | None,
         typer.Option("--fields", help="YAML with `verdicts:`, `labels:`, `scale:`; one for all or one a file."),
     ] = None,
-    map: Annotated[
-        str | None, typer.Option("--map", help="Columns of the verdicts, e.g. id=task_id,value=score,source=judge.")
-    ] = None,
+    map: options.Columns = None,
     label_map: Annotated[str | None, typer.Option("--label-map", help="Columns of the labels, likewise.")] = None,
-    scale: Annotated[
-        str | None, typer.Option("--scale", help="binary, 1-5, or words worst to best: bad,ok,good.")
-    ] = None,
-    pass_mark: Annotated[float | None, typer.Option("--pass-mark", help="Lowest value that counts as passed.")] = None,
+    scale: options.Scale = None,
+    pass_mark: options.PassMark = None,
     criterion: Annotated[str | None, typer.Option("--criterion", help="Criterion of the set or the files.")] = None,
     dev_share: Annotated[
         float | None, typer.Option("--dev-share", help="Share of tasks set aside as dev, for juries that learn.")
@@ -83,7 +79,7 @@ def compare(
     price: Annotated[
         list[str] | None, typer.Option("--price", help="NAME=USD a verdict, where it is not measured. Repeatable.")
     ] = None,
-    samples: Annotated[int | None, typer.Option("--samples", "-n", min=1, help="Votes for one verdict.")] = None,
+    samples: options.Samples = None,
     repeats: Annotated[int | None, typer.Option("--repeats", min=2, help="Samples a run, to see the wobble.")] = None,
     vote: Annotated[str | None, typer.Option("--vote", help="Vote rule; auto by default.")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Folder for compare.html, .json and .txt.")] = None,

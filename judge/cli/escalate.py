@@ -20,7 +20,7 @@ def escalate(
     criterion: Annotated[
         str | None, typer.Option("--criterion", help="Of the set; the first that says passed or failed by default.")
     ] = None,
-    samples: Annotated[int | None, typer.Option("--samples", "-n", min=1, help="Votes for one verdict.")] = None,
+    samples: options.Samples = None,
     allowed: Annotated[
         float, typer.Option("--allowed", min=0.001, max=0.999, help="Most of the verdicts that stand may be wrong.")
     ] = 0.1,
@@ -36,18 +36,11 @@ def escalate(
     out: Annotated[
         str | None, typer.Option("--out", "-o", help="Write the guarantee for --escalate-guarantee to this file.")
     ] = None,
-    policy_text: Annotated[
-        str | None, typer.Option("--policy-text", help="File with the rules that the agent was bound by.")
-    ] = None,
-    temperature: Annotated[
-        float | None,
-        typer.Option("--temperature", min=0.0, help="Sampling temperature; the provider's own by default."),
-    ] = None,
+    policy_text: options.PolicyText = None,
+    temperature: options.Temperature = None,
     base_url: options.BaseUrl = None,
-    concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", min=1, help="Trajectories under way at once.")
-    ] = None,
-    max_usd: Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")] = None,
+    concurrency: options.Concurrency = None,
+    max_usd: options.MaxUsd = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the draw of one run a task, and of the bounds.")] = 0,
     no_cache: options.NoCache = False,
     cache: options.Cache = None,

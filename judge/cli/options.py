@@ -31,6 +31,29 @@ Judge = Annotated[
         "jury/NAME.",
     ),
 ]
+Rubric = Annotated[str | None, typer.Option("--rubric", "-r", help="Name of a shipped rubric, or a path.")]
+PolicyText = Annotated[
+    str | None, typer.Option("--policy-text", help="File with the rules that the agent was bound by.")
+]
+Samples = Annotated[int | None, typer.Option("--samples", "-n", min=1, help="Votes for one verdict.")]
+Vote = Annotated[str | None, typer.Option("--vote", help="auto, median, mean, majority, trimmed_mean or expected.")]
+Temperature = Annotated[
+    float | None, typer.Option("--temperature", min=0.0, help="Sampling temperature; the provider's own by default.")
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="Seed, where the provider has one.")]
+MaxOutputTokens = Annotated[int | None, typer.Option("--max-output-tokens", min=16, help="Longest reply, in tokens.")]
+Certificates = Annotated[str | None, typer.Option("--certificates", help="Folder of certificates.")]
+RequireTrust = Annotated[
+    bool, typer.Option("--require-trust", help="Refuse a judge without a valid certificate (exit 3).")
+]
+ShowPrompt = Annotated[bool, typer.Option("--show-prompt", help="Print exactly what would be sent, and send nothing.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print the number of calls, tokens and the cost; send nothing.")
+]
+MinCoverage = Annotated[
+    float | None, typer.Option("--min-coverage", min=0.0, max=1.0, help="Least share that must be scored (exit 1).")
+]
+Concurrency = Annotated[int | None, typer.Option("--concurrency", "-c", min=1, help="Trajectories under way at once.")]
 BaseUrl = Annotated[
     str | None, typer.Option("--base-url", help="Send every call of this judge there, and nowhere else.")
 ]
@@ -47,8 +70,12 @@ Cache = Annotated[
 CacheOptional = Annotated[
     bool, typer.Option("--cache-optional", help="Go on without the shared cache where it does not answer.")
 ]
-
-
+Labels = Annotated[str | None, typer.Option("--labels", help="Labels: CSV, JSON or JSON Lines.")]
+Columns = Annotated[
+    str | None, typer.Option("--map", help="Columns of the verdicts, e.g. id=task_id,value=score,source=judge.")
+]
+Scale = Annotated[str | None, typer.Option("--scale", help="binary, 1-5, or words worst to best: bad,ok,good.")]
+PassMark = Annotated[float | None, typer.Option("--pass-mark", help="Lowest value that counts as passed.")]
 EscalateTo = Annotated[
     list[str] | None,
     typer.Option(

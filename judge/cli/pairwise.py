@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def pairwise(
     traces: options.Traces,
-    rubric: Annotated[str | None, typer.Option("--rubric", "-r", help="Name of a shipped rubric, or a path.")] = None,
+    rubric: options.Rubric = None,
     judge: options.Judge = None,
     by: Annotated[
         str | None, typer.Option("--by", help="Rank each agent or each run; agents by default where all name one.")
@@ -45,29 +45,18 @@ def pairwise(
         typer.Option("--pseudo-wins", min=0.0, help="Wins added between every two, so that one who never loses ranks."),
     ] = 0.0,
     reference: options.Reference = None,
-    policy_text: Annotated[
-        str | None, typer.Option("--policy-text", help="File with the rules that the agent was bound by.")
-    ] = None,
+    policy_text: options.PolicyText = None,
     base_url: options.BaseUrl = None,
-    temperature: Annotated[
-        float | None,
-        typer.Option("--temperature", min=0.0, help="Sampling temperature; the provider's own by default."),
-    ] = None,
-    max_output_tokens: Annotated[
-        int | None, typer.Option("--max-output-tokens", min=16, help="Longest reply, in tokens.")
-    ] = None,
+    temperature: options.Temperature = None,
+    max_output_tokens: options.MaxOutputTokens = None,
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", "-c", min=1, help="Pairs under way at once.")
     ] = None,
-    max_usd: Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")] = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the reply cache.")] = False,
+    max_usd: options.MaxUsd = None,
+    no_cache: options.NoCache = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the resampling of tasks.")] = 0,
-    show_prompt: Annotated[
-        bool, typer.Option("--show-prompt", help="Print exactly what would be sent, and send nothing.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the number of calls, tokens and the cost; send nothing.")
-    ] = False,
+    show_prompt: options.ShowPrompt = False,
+    dry_run: options.DryRun = False,
     format: options.Format = None,
     mapping: options.Mapping = None,
     out: Annotated[

@@ -11,7 +11,7 @@ from judge.cli.output import emit, note, say
 
 
 def plan(
-    rubric: Annotated[str | None, typer.Option("--rubric", "-r", help="Name of a shipped rubric, or a path.")] = None,
+    rubric: options.Rubric = None,
     judge: options.Judge = None,
     set_names: Annotated[
         list[str] | None, typer.Option("--set", help="Calibration set to draw votes on; all shipped ones by default.")
@@ -21,21 +21,14 @@ def plan(
     ] = 0.02,
     repeats: Annotated[int, typer.Option("--repeats", min=2, help="Votes to draw on each run; cached ones count.")] = 6,
     criterion: Annotated[str | None, typer.Option("--criterion", help="Of the rubric; its first by default.")] = None,
-    temperature: Annotated[
-        float | None,
-        typer.Option("--temperature", min=0.0, help="Sampling temperature; the provider's own by default."),
-    ] = None,
+    temperature: options.Temperature = None,
     base_url: options.BaseUrl = None,
-    concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", min=1, help="Trajectories under way at once.")
-    ] = None,
-    max_usd: Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")] = None,
+    concurrency: options.Concurrency = None,
+    max_usd: options.MaxUsd = None,
     no_cache: options.NoCache = False,
     cache: options.Cache = None,
     cache_optional: options.CacheOptional = False,
-    policy_text: Annotated[
-        str | None, typer.Option("--policy-text", help="File with the rules that the agent was bound by.")
-    ] = None,
+    policy_text: options.PolicyText = None,
     limit: options.Limit = None,
     as_json: options.AsJson = False,
 ) -> None:

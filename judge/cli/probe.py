@@ -25,7 +25,7 @@ def probe(
         list[str] | None,
         typer.Argument(help="Trace files with good runs; all shipped sets without any.", metavar="[TRACE...]"),
     ] = None,
-    rubric: Annotated[str | None, typer.Option("--rubric", "-r", help="Name of a shipped rubric, or a path.")] = None,
+    rubric: options.Rubric = None,
     judge: options.Judge = None,
     set_names: Annotated[
         list[str] | None, typer.Option("--set", help="Calibration set to take runs from; may be given again.")
@@ -36,16 +36,12 @@ def probe(
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Most runs that each probe starts from.")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the places and forms that are chosen.")] = 0,
     profile: Annotated[str, typer.Option("--profile", help="strict, default or advisory.")] = "default",
-    samples: Annotated[int | None, typer.Option("--samples", "-n", min=1, help="Votes for one verdict.")] = None,
+    samples: options.Samples = None,
     reference: options.Reference = None,
-    policy_text: Annotated[
-        str | None, typer.Option("--policy-text", help="File with the rules that the agent was bound by.")
-    ] = None,
+    policy_text: options.PolicyText = None,
     base_url: options.BaseUrl = None,
-    concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", min=1, help="Trajectories under way at once.")
-    ] = None,
-    max_usd: Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")] = None,
+    concurrency: options.Concurrency = None,
+    max_usd: options.MaxUsd = None,
     no_cache: options.NoCache = False,
     cache: options.Cache = None,
     cache_optional: options.CacheOptional = False,

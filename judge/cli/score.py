@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 def score(
     traces: options.Traces,
-    rubric: Annotated[str | None, typer.Option("--rubric", "-r", help="Name of a shipped rubric, or a path.")] = None,
+    rubric: options.Rubric = None,
     judge: options.Judge = None,
-    samples: Annotated[int | None, typer.Option("--samples", "-n", min=1, help="Votes for one verdict.")] = None,
+    samples: options.Samples = None,
     stop_risk: Annotated[
         float | None,
         typer.Option(
@@ -35,34 +35,19 @@ def score(
     max_samples: Annotated[
         int | None, typer.Option("--max-samples", min=1, help="Most votes with --stop-risk; odd, 5 by default.")
     ] = None,
-    vote: Annotated[
-        str | None, typer.Option("--vote", help="auto, median, mean, majority, trimmed_mean or expected.")
-    ] = None,
+    vote: options.Vote = None,
     reference: options.Reference = None,
-    policy_text: Annotated[
-        str | None, typer.Option("--policy-text", help="File with the rules that the agent was bound by.")
-    ] = None,
-    require_trust: Annotated[
-        bool, typer.Option("--require-trust", help="Refuse a judge without a valid certificate (exit 3).")
-    ] = False,
-    certificates: Annotated[str | None, typer.Option("--certificates", help="Folder of certificates.")] = None,
+    policy_text: options.PolicyText = None,
+    require_trust: options.RequireTrust = False,
+    certificates: options.Certificates = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Append each verdict to this JSON Lines file.")] = None,
-    show_prompt: Annotated[
-        bool, typer.Option("--show-prompt", help="Print exactly what would be sent, and send nothing.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the number of calls, tokens and the cost; send nothing.")
-    ] = False,
+    show_prompt: options.ShowPrompt = False,
+    dry_run: options.DryRun = False,
     base_url: options.BaseUrl = None,
-    temperature: Annotated[
-        float | None,
-        typer.Option("--temperature", min=0.0, help="Sampling temperature; the provider's own by default."),
-    ] = None,
+    temperature: options.Temperature = None,
     top_p: Annotated[float | None, typer.Option("--top-p", min=0.0, max=1.0, help="Nucleus sampling share.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed, where the provider has one.")] = None,
-    max_output_tokens: Annotated[
-        int | None, typer.Option("--max-output-tokens", min=16, help="Longest reply, in tokens.")
-    ] = None,
+    seed: options.Seed = None,
+    max_output_tokens: options.MaxOutputTokens = None,
     thinking_tokens: Annotated[
         int | None, typer.Option("--thinking-tokens", min=0, help="Budget for hidden reasoning (Anthropic).")
     ] = None,
@@ -70,13 +55,9 @@ def score(
         str | None, typer.Option("--reasoning-effort", help="Effort of a reasoning model, e.g. low.")
     ] = None,
     logprobs: Annotated[bool, typer.Option("--logprobs", help="Ask for token probabilities.")] = False,
-    concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", min=1, help="Trajectories under way at once.")
-    ] = None,
-    max_usd: Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")] = None,
-    min_coverage: Annotated[
-        float | None, typer.Option("--min-coverage", min=0.0, max=1.0, help="Least share that must be scored (exit 1).")
-    ] = None,
+    concurrency: options.Concurrency = None,
+    max_usd: options.MaxUsd = None,
+    min_coverage: options.MinCoverage = None,
     escalate_to: options.EscalateTo = None,
     escalate_guarantee: options.EscalateGuarantee = None,
     escalate_queue: options.EscalateQueue = None,

@@ -37,7 +37,7 @@ def serve(
     require_trust: Annotated[
         bool, typer.Option("--require-trust", help="Refuse every judge without a valid certificate.")
     ] = False,
-    certificates: Annotated[str | None, typer.Option("--certificates", help="Folder of certificates.")] = None,
+    certificates: options.Certificates = None,
     allow_host: Annotated[
         list[str] | None, typer.Option("--allow-host", help="Host name that requests may be addressed to.")
     ] = None,
