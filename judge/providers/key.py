@@ -12,6 +12,8 @@ from judge.types.record import canonical_json
 from judge.types.request import Request
 
 KEY_VERSION = 1
+KNOWN = 64
+"""Samples and rubrics whose common parts are remembered."""
 _GAP = "the run stands here: 2b1f0f3f9a7d4c58"
 """Holds the place of a run's text; no fixed text of a prompt holds it."""
 
@@ -42,7 +44,7 @@ class RunKeys:
 
     def __init__(self, payload: Payload) -> None:
         self._payload = payload
-        self._known: dict[int, tuple[Any, Any, bytes]] = {}
+        self._known: dict[tuple[int, str], tuple[Any, Any, bytes]] = {}
 
     def of(self, request: Request) -> str:
         """What `cache_key` gives."""
@@ -51,11 +53,13 @@ class RunKeys:
         first, run, *rest = request.segments
         asked = (request.system, first, rest, request.reply_name, request.reply_schema)
         common = (*asked, request.sampling, request.versions)
-        known = self._known.get(request.sample)
+        known = self._known.get((request.sample, first))
         if known is None or known[0] != common:
+            if len(self._known) >= KNOWN:
+                self._known.clear()
             gap = request.model_copy(update={"segments": (first, _GAP, *rest)})
             head, _, tail = _keyed(self._payload, gap).partition(_GAP.encode())
-            known = self._known[request.sample] = common, hashlib.sha256(head), tail
+            known = self._known[request.sample, first] = common, hashlib.sha256(head), tail
         whole = known[1].copy()
         whole.update(orjson.dumps(run)[1:-1])
         whole.update(known[2])
