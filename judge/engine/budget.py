@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Protocol
 
@@ -57,6 +59,30 @@ class Purse(Protocol):
     def wrapping_up(self) -> bool:
         """Whether so much of the cap is spent that the run comes to its end."""
         ...
+
+
+class Promises:
+    """What everything under way may still cost, so that whole verdicts, not single calls, are weighed against a cap.
+
+    Attributes:
+        usd: All that is held now.
+        held: How many hold it.
+    """
+
+    def __init__(self) -> None:
+        self.usd = 0.0
+        self.held = 0
+
+    @contextmanager
+    def hold(self, usd: float) -> Iterator[None]:
+        """Counts `usd` in for the time of the block."""
+        self.usd += usd
+        self.held += 1
+        try:
+            yield
+        finally:
+            self.held -= 1
+            self.usd = self.usd - usd if self.held else 0.0  # leaves no rest of rounding
 
 
 class Budget:

@@ -13,6 +13,7 @@ from judge.engine.bench import Bench, make_bench
 from judge.engine.budget import Purse
 from judge.engine.facade import open_judge
 from judge.engine.guarantee import with_guarantee
+from judge.engine.in_turn import InTurn, TurnCase
 from judge.engine.judging import Case
 from judge.errors import ConfigError
 from judge.types.escalation import PERSON, REASON_WORDS, EscalationReason, EscalationRules
@@ -24,17 +25,13 @@ from judge.voting import add_known, add_usage
 
 
 @dataclass(slots=True)
-class EscalatingCase:
-    """One trajectory under way: the open case of each step, or its verdict, and what was said so far."""
+class EscalatingCase(TurnCase):
+    """One trajectory under way, with why each verdict so far does not stand; () for one that does."""
 
-    trajectory: Trajectory
-    reference: Reference | None
-    begun: list[Any]
-    said: list[Verdict] = field(default_factory=list)
     why: list[tuple[EscalationReason, ...]] = field(default_factory=list)
 
 
-class EscalatingBench:
+class EscalatingBench(InTurn[EscalatingCase]):
     """Judges with a first bench, and with a second what the rules send on; see `judge.engine.bench.Bench`.
 
     Both are paid from the first one's budget. A verdict that is sent to a judge says what that judge says, whatever the
@@ -43,96 +40,30 @@ class EscalatingBench:
     """
 
     def __init__(self, first: Bench, second: Bench | None, rules: EscalationRules) -> None:
-        self.setup = first.setup
-        self.budget = first.budget
-        self.stopped: BaseException | None = None
-        self._steps = [first] if second is None else [first, second]
+        seats = {"first": first} if second is None else {"first": first, "second": second}
+        super().__init__(first.setup, seats, first.budget, priced=list(seats))
         self._rules = rules
-        self._promised = 0.0
-        self._under_way = 0
 
     def begin(self, trajectory: Trajectory, reference: Reference | None) -> EscalatingCase:
         """The case of a trajectory; under a cap with the second judge's prompt made, so that it has a price."""
-        case = EscalatingCase(trajectory, reference, [self._steps[0].begin(trajectory, reference)])
-        if self.setup.capped:
-            for step in range(1, len(self._steps)):
-                self._begun(case, step)
-        return case
+        case = EscalatingCase(trajectory, reference)
+        first = self._begun(case, "first")
+        case.budget = first.budget if isinstance(first, Case) else None
+        return self._price(case)
 
-    def whole(self, case: EscalatingCase) -> float:
-        """Most that all judges still to be asked may cost, without retries; 0 where no cap is set."""
-        if not self.setup.capped:
-            return 0.0
-        return sum(
-            self._steps[step].whole(begun)
-            for step, begun in enumerate(case.begun)
-            if step >= len(case.said) and not isinstance(begun, Verdict)
-        )
-
-    def may_begin(self, case: EscalatingCase) -> bool:
-        """Whether all judges fit under the cap beside everything under way."""
-        return self.budget.fits_beside(self._promised + self.whole(case))
-
-    def recall(self, case: EscalatingCase) -> Verdict | None:
-        """The verdict when the cache holds every sample of every judge that is asked, else None."""
-        while (step := self._next(case)) is not None:
-            begun = self._begun(case, step)
-            verdict = begun if isinstance(begun, Verdict) else self._steps[step].recall(begun)
-            if verdict is None:
-                return None
-            self._hear(case, verdict)
-        return self._verdict(case)
-
-    async def finish(self, case: EscalatingCase) -> Verdict:
-        """The verdict, each judge asked in its turn.
-
-        Raises:
-            TerminalError, BudgetReached: A judge can make no further call.
-        """
-        promised = self.whole(case)
-        self._promised += promised
-        self._under_way += 1
-        try:
-            while (step := self._next(case)) is not None:
-                begun = self._begun(case, step)
-                bench = self._steps[step]
-                settled = begun if isinstance(begun, Verdict) else bench.recall(begun) or await bench.finish(begun)
-                self._hear(case, settled)
-            return self._verdict(case)
-        finally:
-            self._under_way -= 1
-            self._promised = self._promised - promised if self._under_way else 0.0
-
-    def stop(self, error: BaseException) -> None:
-        """Lets no judge begin a further call; the first cause stays."""
-        if self.stopped is None:
-            self.stopped = error
-        for bench in self._steps:
-            bench.stop(error)
-
-    def _begun(self, case: EscalatingCase, step: int) -> Any:
-        if step == len(case.begun):
-            begun = self._steps[step].begin(case.trajectory, case.reference)
-            first = case.begun[0]
-            if isinstance(begun, Case) and isinstance(first, Case):
-                begun.budget = first.budget  # one cap for the trajectory, whoever judges it
-            case.begun.append(begun)
-        return case.begun[step]
-
-    def _next(self, case: EscalatingCase) -> int | None:
-        """The step whose judge is asked next; None when no further one is."""
-        if case.said and (not case.why[-1] or len(case.said) == len(self._steps)):
+    def _next(self, case: EscalatingCase) -> str | None:
+        if case.why and not case.why[-1]:
             return None
-        return len(case.said)
+        return next((seat for seat in self._seats if seat not in case.said), None)
 
-    def _hear(self, case: EscalatingCase, verdict: Verdict) -> None:
+    def _hear(self, case: EscalatingCase, seat: str, verdict: Verdict) -> None:
         rules = self._rules if not case.said else self._rules.model_copy(update={"mode": "balanced"})
         goes_on = len(case.said) < len(self._rules.to)
-        case.said.append(verdict)
+        case.said[seat] = verdict
         case.why.append(escalation_reasons(verdict, rules) if goes_on else ())
 
     def _verdict(self, case: EscalatingCase) -> Verdict:
-        said, why = case.said, case.why
+        said, why = list(case.said.values()), case.why
         if len(said) == 1 and not why[0]:
             return said[0]
         stands = said[-1]

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
-from judge.engine.budget import Budget, Ledger, Purse
+from judge.engine.budget import Budget, Ledger, Promises, Purse
 from judge.engine.connection import Connection, SharedConnection, SharingConnection
 from judge.engine.draw import Asking, Sample, all_of, draw, draw_together, estimated, numbered, recall
 from judge.engine.setup import Setup
@@ -87,8 +87,7 @@ class Judging:
         self._shared: SharedConnection | None = None
         if setup.shared and isinstance(connection, SharedConnection) and connection.shares_cache:
             self._shared = connection
-        self._promised = 0.0
-        self._under_way = 0
+        self._promises = Promises()
         self._told = False
         self._clock = clock
         self._flights: dict[Hashable, asyncio.Future[None]] = {}
@@ -128,7 +127,7 @@ class Judging:
         if not self._told and self._wrapping_up():
             self._told = True
             LOG.warning("most of the budget is spent", extra={"facts": {"spent_usd": self.budget.spent}})
-        return self.budget.fits_beside(self._promised + self.whole(case))
+        return self.budget.fits_beside(self._promises.usd + self.whole(case))
 
     def recall(self, case: Case) -> Verdict | None:
         """The verdict when the cache holds every sample it takes, else None. Waits for nothing."""
@@ -150,14 +149,8 @@ class Judging:
         Raises:
             TerminalError, BudgetReached: The run has to stop; replies so far are in the cache.
         """
-        promised = self.whole(case)
-        self._promised += promised
-        self._under_way += 1
-        try:
+        with self._promises.hold(self.whole(case)):
             return await self._finish(case)
-        finally:
-            self._under_way -= 1
-            self._promised = self._promised - promised if self._under_way else 0.0  # leaves no rest of rounding
 
     async def _finish(self, case: Case) -> Verdict:
         setup = self.setup

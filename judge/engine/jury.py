@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from judge.calibration.jury_rules import JuryVote, jury_vote, needs_binary, next_seat
 from judge.engine.budget import Budget
-from judge.engine.judging import Case, Judging
+from judge.engine.in_turn import InTurn, TurnCase
+from judge.engine.judging import Judging
 from judge.engine.setup import Setup
 from judge.errors import UsageError
 from judge.types.jury import Jury
@@ -24,32 +25,26 @@ RULES: Mapping[str, VoteRule] = {"median": "median", "mean": "mean", "weighted":
 
 
 @dataclass(slots=True)
-class JuryCase:
-    """One trajectory before the jury. Nothing of it is shared with another one.
+class JuryCase(TurnCase):
+    """One trajectory before the jury.
 
     Attributes:
         given: Criterion to judge to its score; None for a judge that was called and gave none.
         aside: Criterion to the judges that say it does not apply: their seats are filled, without a score.
-        said: Judge to its verdict, in the order of calling.
-        begun: Judge to its own case, or at once its verdict.
-        budget: Money for this trajectory, all members together, or None.
     """
 
-    trajectory: Trajectory
-    reference: Reference | None
     started: float
     given: dict[str, dict[str, float | None]]
-    budget: Budget | None = None
     aside: dict[str, set[str]] = field(default_factory=dict)
-    said: dict[str, Verdict] = field(default_factory=dict)
-    begun: dict[str, Case | Verdict] = field(default_factory=dict)
 
 
-class LiveJury:
+class LiveJury(InTurn[JuryCase]):
     """Judges trajectories with several opened judges, driven as one judge is (see `judge.engine.bench.Bench`).
 
     Bound to the event loop that it is used in.
     """
+
+    _seats: Mapping[str, Judging]
 
     def __init__(
         self,
@@ -61,14 +56,9 @@ class LiveJury:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`setup`: the jury's, as of one judge; `seats`: every member and reserve, all paid from `budget`."""
+        super().__init__(setup, seats, budget, priced=jury.members)
         self.jury = jury
-        self.setup = setup
-        self.budget = budget
-        self.stopped: BaseException | None = None
-        self._seats = seats
         self._clock = clock
-        self._promised = 0.0
-        self._under_way = 0
 
     def seat(self, name: str) -> Judging:
         """A member or reserve, by its name."""
@@ -79,68 +69,7 @@ class LiveJury:
         cap = self.setup.max_usd_per_item
         given: dict[str, dict[str, float | None]] = {criterion.id: {} for criterion in self.setup.rubric.criteria}
         budget = None if cap is None else Budget(cap)
-        case = JuryCase(trajectory, reference, self._clock(), given, budget)
-        if self.setup.capped:
-            for name in self.jury.members:
-                self._begun(case, name)
-        return case
-
-    def whole(self, case: JuryCase) -> float:
-        """Most that the members still to be heard may cost, without retries and reserves; 0 where no cap is set."""
-        if not self.setup.capped:
-            return 0.0
-        waiting = ((name, case.begun[name]) for name in self.jury.members if name not in case.said)
-        return sum(self._seats[name].whole(begun) for name, begun in waiting if isinstance(begun, Case))
-
-    def may_begin(self, case: JuryCase) -> bool:
-        """Whether all members fit under the cap beside everything under way."""
-        return self.budget.fits_beside(self._promised + self.whole(case))
-
-    def recall(self, case: JuryCase) -> Verdict | None:
-        """The verdict when the cache holds every sample that it takes, else None. Waits for nothing."""
-        while (name := self._next(case)) is not None:
-            begun = self._begun(case, name)
-            verdict = begun if isinstance(begun, Verdict) else self._seats[name].recall(begun)
-            if verdict is None:
-                return None
-            _hear(case, name, verdict)
-        return self._verdict(case)
-
-    async def finish(self, case: JuryCase) -> Verdict:
-        """The verdict, each seat called in its turn.
-
-        Raises:
-            TerminalError, BudgetReached: A member can make no further call.
-        """
-        promised = self.whole(case)
-        self._promised += promised
-        self._under_way += 1
-        try:
-            while (name := self._next(case)) is not None:
-                begun = self._begun(case, name)
-                if isinstance(begun, Case):
-                    seat = self._seats[name]
-                    begun = seat.recall(begun) or await seat.finish(begun)
-                _hear(case, name, begun)
-            return self._verdict(case)
-        finally:
-            self._under_way -= 1
-            self._promised = self._promised - promised if self._under_way else 0.0
-
-    def stop(self, error: BaseException) -> None:
-        """Lets no member begin a further call; the first cause stays."""
-        if self.stopped is None:
-            self.stopped = error
-        for seat in self._seats.values():
-            seat.stop(error)
-
-    def _begun(self, case: JuryCase, name: str) -> Case | Verdict:
-        if name not in case.begun:
-            begun = self._seats[name].begin(case.trajectory, case.reference)
-            if isinstance(begun, Case):
-                begun.budget = case.budget
-            case.begun[name] = begun
-        return case.begun[name]
+        return self._price(JuryCase(trajectory, reference, self._clock(), given, budget=budget))
 
     def _next(self, case: JuryCase) -> str | None:
         wanted = (self._wanted(votes, case.aside.get(name, set())) for name, votes in case.given.items())
@@ -152,6 +81,13 @@ class LiveJury:
             return None
         failed = any(score is None and name not in aside for name, score in votes.items())
         return next_seat(self.jury if failed else self.jury.model_copy(update={"reserves": ()}), votes)
+
+    def _hear(self, case: JuryCase, seat: str, verdict: Verdict) -> None:
+        case.said[seat] = verdict
+        for result in verdict.criteria:
+            case.given[result.id][seat] = result.score if result.status == "ok" else None
+            if result.status == "not_applicable":
+                case.aside.setdefault(result.id, set()).add(seat)
 
     def _verdict(self, case: JuryCase) -> Verdict:
         jury, said, standing = self.jury, case.said, self.setup.standing
@@ -245,15 +181,6 @@ def refuse_live(jury: Jury, rubric: Rubric) -> None:
             f"Jury {jury.name!r}: {why}, and criterion {scored[0]!r} of rubric {rubric.id!r} is scored.",
             hint="Take a rubric with binary criteria, give a pass_mark with screen, or take another rule.",
         )
-
-
-def _hear(case: JuryCase, name: str, verdict: Verdict) -> None:
-    """Takes down what a judge says."""
-    case.said[name] = verdict
-    for result in verdict.criteria:
-        case.given[result.id][name] = result.score if result.status == "ok" else None
-        if result.status == "not_applicable":
-            case.aside.setdefault(result.id, set()).add(name)
 
 
 def _result(jury: Jury, criterion: Criterion, vote: JuryVote, said: Mapping[str, Verdict]) -> CriterionResult:

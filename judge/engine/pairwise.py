@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from judge.config import Settings
-from judge.engine.budget import Budget, Ledger
+from judge.engine.budget import Budget, Ledger, Promises
 from judge.engine.connection import Connection, OpenJury, SharingConnection
 from judge.engine.draw import Asking, Sample, all_of, draw, draw_together, estimated, numbered, recall
 from judge.engine.facade import ledger_of, open_judge, rubric_of
@@ -189,8 +189,7 @@ class PairJudging:
         self.budget = Budget(setup.max_usd, ledger=ledger)
         self.stopped: BaseException | None = None
         self._clock = clock
-        self._promised = 0.0
-        self._under_way = 0
+        self._promises = Promises()
         self._ended = asyncio.Event()
 
     def stop(self, error: BaseException) -> None:
@@ -218,17 +217,14 @@ class PairJudging:
 
         So a run that reaches its cap ends with whole verdicts, and with none that is half paid for.
         """
-        while not self.budget.fits_beside(self._promised + whole):
-            if not self._under_way:
+        while not self.budget.fits_beside(self._promises.usd + whole):
+            if not self._promises.held:
                 raise self.budget.reached(whole)
             await self._ended.wait()  # what is under way may settle for less
-        self._promised += whole
-        self._under_way += 1
         try:
-            yield
+            with self._promises.hold(whole):
+                yield
         finally:
-            self._under_way -= 1
-            self._promised = self._promised - whole if self._under_way else 0.0  # leaves no rest of rounding
             self._ended.set()
             self._ended = asyncio.Event()
 
