@@ -13,7 +13,7 @@ from judge.engine.facade import rubric_of
 from judge.engine.loop import PRIVATE
 from judge.engine.pairing import Pair
 from judge.engine.pairwise import SIDES, PairJudging, open_pair_judge, pair_reference, pair_setup
-from judge.engine.plan import PlannedPrompt, range_text
+from judge.engine.plan import PlannedPrompt, named, range_text
 from judge.engine.run import References
 from judge.errors import ContextOverflow
 from judge.types.record import Record
@@ -55,11 +55,9 @@ class PairPlan(Record):
             f"calls: {self.calls:,}, and {self.cached:,} samples from the cache",
             f"tokens: about {self.input_tokens:,} in, at most {self.output_tokens:,} out",
             f"cost: {range_text(self.cost_low, self.cost_high)}",
+            *named("shortened to fit", self.truncated),
+            *named("do not fit and would fail", self.overflow),
         ]
-        if self.truncated:
-            lines.append(f"shortened to fit: {len(self.truncated)} ({', '.join(self.truncated[:5])})")
-        if self.overflow:
-            lines.append(f"do not fit and would fail: {len(self.overflow)} ({', '.join(self.overflow[:5])})")
         return "\n".join(lines)
 
 
@@ -116,16 +114,7 @@ async def _plan(
                 if made.truncated:
                     truncated.append(name)
                 if payloads:
-                    prompts.append(
-                        PlannedPrompt(
-                            trajectory_id=name,
-                            system=made.request.system,
-                            segments=made.request.segments,
-                            payload=connection.payload(made.request),
-                            tokens=made.tokens,
-                            truncated=made.truncated,
-                        )
-                    )
+                    prompts.append(PlannedPrompt.of(name, made, connection))
         output = calls * (setup.sampling.max_output_tokens + (setup.sampling.thinking_tokens or 0))
 
         def price(written: int) -> float | None:

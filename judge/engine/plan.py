@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from judge.calibration.jury_rules import sure_seats
 from judge.config import Settings
 from judge.engine.bench import make_bench
-from judge.engine.connection import JudgeLike, SharingConnection
+from judge.engine.connection import Connection, JudgeLike, SharingConnection
 from judge.engine.draw import numbered
 from judge.engine.facade import open_judge, rubric_of, settings_of
 from judge.engine.intake import TrajectoryLike, as_reference, as_trajectories
@@ -41,6 +41,19 @@ class PlannedPrompt(Record):
     payload: dict[str, Any]
     tokens: int
     truncated: bool
+
+    @classmethod
+    def of(cls, name: str, prompt: Prompt, connection: Connection, *, judge: str | None = None) -> PlannedPrompt:
+        """The prompt of what `name` names, as `connection` would send it."""
+        return cls(
+            trajectory_id=name,
+            judge=judge,
+            system=prompt.request.system,
+            segments=prompt.request.segments,
+            payload=connection.payload(prompt.request),
+            tokens=prompt.tokens,
+            truncated=prompt.truncated,
+        )
 
     def text(self) -> str:
         """The prompt as people read it: the system text, then the user text, whole."""
@@ -128,11 +141,9 @@ class Plan(Record):
             f"tokens: about {self.input_tokens:,} in, at most {self.output_tokens:,} out",
             f"cost: {range_text(self.cost_low, self.cost_high)}",
             *(seat.text() for seat in self.seats),
+            *named("shortened to fit", self.truncated),
+            *named("do not fit and would be errors", self.overflow),
         ]
-        if self.truncated:
-            lines.append(f"shortened to fit: {len(self.truncated)} ({', '.join(self.truncated[:5])})")
-        if self.overflow:
-            lines.append(f"do not fit and would be errors: {len(self.overflow)} ({', '.join(self.overflow[:5])})")
         return "\n".join(lines)
 
 
@@ -184,7 +195,7 @@ async def _plan(
             for one in counted:
                 prompt = one.add(trajectory, own)
                 if payloads and prompt is not None:
-                    prompts.append(one.planned(trajectory, prompt, named=len(counted) > 1))
+                    prompts.append(one.planned(trajectory, prompt, of_several=len(counted) > 1))
         sure = len(counted) if isinstance(bench, Judging) else sure_seats(bench.jury)
         made = [one.seat(always=place < sure) for place, one in enumerate(counted)]
         first = [seat for seat in made if seat.always]
@@ -246,17 +257,10 @@ class _Counted:
             self.truncated.append(trajectory.id)
         return prompt
 
-    def planned(self, trajectory: Trajectory, prompt: Prompt, *, named: bool) -> PlannedPrompt:
+    def planned(self, trajectory: Trajectory, prompt: Prompt, *, of_several: bool) -> PlannedPrompt:
         """What would be sent for a trajectory."""
-        return PlannedPrompt(
-            trajectory_id=trajectory.id,
-            judge=self._judging.connection.name if named else None,
-            system=prompt.request.system,
-            segments=prompt.request.segments,
-            payload=self._judging.connection.payload(prompt.request),
-            tokens=prompt.tokens,
-            truncated=prompt.truncated,
-        )
+        connection = self._judging.connection
+        return PlannedPrompt.of(trajectory.id, prompt, connection, judge=connection.name if of_several else None)
 
     def seat(self, *, always: bool) -> PlannedSeat:
         """The sums."""
@@ -296,6 +300,11 @@ def _calls_text(low: int, high: int) -> str:
 def range_text(low: float | None, high: float | None) -> str:
     """A range of US dollars, or the word unknown."""
     return "unknown" if low is None or high is None else f"${low:.4g} to ${high:.4g}"
+
+
+def named(what: str, names: Sequence[str]) -> list[str]:
+    """A line with how many they are and the first five of them; [] where there are none."""
+    return [f"{what}: {len(names)} ({', '.join(names[:5])})"] if names else []
 
 
 def _without_texts(payload: dict[str, Any]) -> dict[str, Any]:
