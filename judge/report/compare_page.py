@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
 from judge.calibration.jury_errors import JuryErrors
@@ -21,6 +20,7 @@ from judge.report.compare import (
     pairs_by_interest,
     unmeasured,
 )
+from judge.report.html import page_template
 from judge.report.jury import causes, jury_lines
 from judge.report.numbers import number
 from judge.types.certificate import Certificate
@@ -38,18 +38,10 @@ def comparison_page(
     certificate: Certificate | None = None,
 ) -> str:
     """The whole comparison as HTML, with the certificate of the new judge; every text from a judge is escaped."""
-    environment = Environment(
-        loader=PackageLoader("judge.report"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(number=number, causes=causes, statistic_text=statistic_text)
-    environment.filters["coded"] = _coded
+    words = {"number": number, "causes": causes, "statistic_text": statistic_text}
     pairs = pairs_by_interest(found)
     header, *rows = judge_table(found)
-    return environment.get_template("compare.html.jinja").render(
+    return page_template("compare", filters={"coded": _coded}, **words).render(
         found=found,
         switched=switched,
         certified=certificate_text(certificate).split("\n") if certificate is not None else [],

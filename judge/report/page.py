@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from judge.calibration.claims import COUNTS, more_labels_text
@@ -10,6 +9,7 @@ from judge.calibration.findings import CalibrationReport, CountTable
 from judge.calibration.jury_errors import JuryErrors
 from judge.report import plots
 from judge.report.calibration import DECISION_WORDS, decimals, statistic_text
+from judge.report.html import page_template
 from judge.report.jury import jury_lines
 from judge.report.numbers import number
 from judge.types.certificate import Certificate
@@ -18,17 +18,14 @@ from judge.types.estimate import Statistic
 
 def calibration_page(report: CalibrationReport, certificate: Certificate | None, jury: JuryErrors | None = None) -> str:
     """The whole report as HTML, with the judges of a jury. Every text from a trace or a judge is escaped."""
-    environment = Environment(
-        loader=PackageLoader("judge.report"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    template = page_template(
+        "calibration",
+        statistic_text=statistic_text,
+        decimals=decimals,
+        number=number,
+        more_labels_text=more_labels_text,
     )
-    environment.globals.update(
-        statistic_text=statistic_text, decimals=decimals, number=number, more_labels_text=more_labels_text
-    )
-    return environment.get_template("calibration.html.jinja").render(
+    return template.render(
         report=report,
         certificate=certificate,
         jury=[] if jury is None else jury_lines(report.judge, jury),

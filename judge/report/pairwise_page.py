@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from judge.calibration.pair_findings import PairReport
 from judge.report import plots
+from judge.report.html import page_template
 from judge.report.pairwise import sentences, tables
 from judge.types.pair import PairVerdict
 
@@ -18,14 +18,7 @@ SHOWN = 200
 
 def pair_page(report: PairReport, verdicts: Sequence[PairVerdict]) -> str:
     """The whole report as HTML; every text from a run or a judge is escaped."""
-    environment = Environment(
-        loader=PackageLoader("judge.report"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("pairwise.html.jinja").render(
+    return page_template("pairwise").render(
         report=report,
         sentences=sentences(report),
         tables=tables(report),

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from judge.report import plots
 from judge.report.calibration import STATE_WORDS
+from judge.report.html import page_template
 from judge.report.probe import DECISIONS, sentences, tables
 from judge.types.probe import ProbeReport
 
 
 def probe_page(report: ProbeReport) -> str:
     """The whole report as HTML; every text from a run or a judge is escaped."""
-    environment = Environment(
-        loader=PackageLoader("judge.report"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("probe.html.jinja").render(
+    return page_template("probe").render(
         report=report,
         decision=DECISIONS[report.decision],
         sentences=sentences(report),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
+from judge.report.html import page_template
 from judge.report.suite import CHANGE_ORDER, share
 from judge.types.suite import SuiteDiff
 
@@ -18,15 +17,8 @@ WORDS = {
 
 def diff_page(diff: SuiteDiff) -> str:
     """The comparison as HTML, what got worse first. Every text from a suite or a trace is escaped."""
-    environment = Environment(
-        loader=PackageLoader("judge.report"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     order = {change: place for place, change in enumerate(CHANGE_ORDER)}
-    return environment.get_template("diff.html.jinja").render(
+    return page_template("diff").render(
         diff=diff,
         cases=sorted(diff.cases, key=lambda case: (not case.critical, order[case.change])),
         changes=CHANGE_ORDER,

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
+from judge.report.html import page_template
 from judge.types.trajectory import Step, Text, ToolCall, ToolResult, Trajectory
 
 LONGEST = 4000
@@ -32,15 +31,7 @@ class Branch(NamedTuple):
 
 def trajectory_page(trajectories: Sequence[Trajectory]) -> str:
     """The page. Every text of a trace is escaped; there is no script and no address in it."""
-    environment = Environment(
-        loader=PackageLoader("judge.report"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(branches=branches, depth=depths, body=body)
-    return environment.get_template("trajectory.html.jinja").render(trajectories=trajectories)
+    return page_template("trajectory", branches=branches, depth=depths, body=body).render(trajectories=trajectories)
 
 
 def branches(trajectory: Trajectory) -> tuple[Branch, ...]:
