@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from offline_judge import OfflineJudge
+
 from judge.types.request import Reply, Request
 from judge.types.trajectory import Trajectory, Usage
 
@@ -29,30 +31,13 @@ def runs_of(agents: str, tasks: int) -> list[Trajectory]:
     return [run_of(agent, f"t{task}") for task in range(tasks) for agent in agents]
 
 
-class Comparing:
+class Comparing(OfflineJudge):
     """An opened judge without a model that compares two runs."""
 
-    offline = True
-    host = None
-    context_tokens: int | None = None
-
     def __init__(self, opinion: Opinion, name: str = "fake/pairs") -> None:
-        self.name = name
-        self.provider, _, self.model = name.partition("/")
+        super().__init__(name)
         self.asked: list[tuple[str, str, int]] = []
         self._opinion = opinion
-
-    def count_tokens(self, text: str) -> int:
-        return len(text) // 4
-
-    def payload(self, request: Request) -> dict[str, Any]:
-        return {"judge": self.name}
-
-    def hit(self, request: Request) -> Reply | None:
-        return None
-
-    def keep(self, request: Request, reply: Reply) -> None:
-        pass
 
     async def complete(self, request: Request) -> Reply:
         first, second = request.subject.trajectory_id, request.subject.against or ""
@@ -63,12 +48,6 @@ class Comparing:
             return Reply(text="I would rather not say.", model=self.name, usage=usage)
         answer = {"reason": "By opinion.", "evidence": [{"step": "X3", "quote": ""}], "winner": winner}
         return Reply(text=json.dumps(answer), model=self.name, usage=usage)
-
-    def price(self, usage: Usage) -> float | None:
-        return 0.0
-
-    async def aclose(self) -> None:
-        pass
 
 
 def by_strength(strengths: dict[str, float], bonus: float = 0.0) -> Opinion:
