@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from judge.calibration.concordance import leniency
-from judge.calibration.ratings import cluster_codes, numbers
+from judge.calibration.ratings import Codes, cluster_codes, numbers
 from judge.calibration.resampling import Floats, bounded, linear, ratio, sum_by_cluster
 from judge.errors import StatisticsError
 from judge.types.estimate import Statistic, undefined
@@ -44,16 +44,11 @@ def length_given_quality(
     """
     from scipy.stats import rankdata
 
-    columns = [numbers(v, what=w) for v, w in ((scores, "scores"), (lengths, "lengths"), (quality, "quality"))]
-    if len({len(column) for column in columns}) > 1:
-        raise StatisticsError(f"Lengths differ: {[len(column) for column in columns]}.")
-    table = np.column_stack(columns)
-    kept = ~np.isnan(table).any(axis=1)
-    n = int(kept.sum())
+    table, cluster = _complete(groups, scores=scores, lengths=lengths, quality=quality)
+    n = len(table)
     if n < 4:
         return undefined(f"{n} runs with score, length and label; 4 needed", n=n, confidence=confidence)
-    cluster = np.unique(cluster_codes(groups, len(table))[kept], return_inverse=True)[1].astype(np.int64)
-    ranks = np.column_stack([rankdata(table[kept, column]) for column in range(3)])
+    ranks = np.column_stack([rankdata(column) for column in table.T])
     ranks = (ranks - ranks.mean(0)) / n
     products = [ranks[:, i] * ranks[:, j] for i in range(3) for j in range(i, 3)]
     rows = sum_by_cluster(np.column_stack([np.ones(n), ranks, *products]), cluster)
@@ -117,16 +112,11 @@ def use_of_scale(
     Raises:
         StatisticsError: Shapes differ.
     """
-    columns = [numbers(values, what=what) for values, what in ((scores, "scores"), (quality, "labels"))]
-    if len(columns[0]) != len(columns[1]):
-        raise StatisticsError(f"{len(columns[0])} scores and {len(columns[1])} labels.")
-    table = np.column_stack(columns)
-    kept = ~np.isnan(table).any(axis=1)
-    n = int(kept.sum())
+    table, cluster = _complete(groups, scores=scores, labels=quality)
+    n = len(table)
     if n < 2:
         return undefined(f"{n} runs with score and label; 2 needed", n=n, confidence=confidence)
-    cluster = np.unique(cluster_codes(groups, len(table))[kept], return_inverse=True)[1].astype(np.int64)
-    score, label = table[kept, 0], table[kept, 1]
+    score, label = table.T
     rows = sum_by_cluster(np.column_stack([np.ones(n), score, label, score**2, label**2]), cluster)
     return bounded(
         linear(rows, _difference_of_spread, None, 0.0),
@@ -141,3 +131,17 @@ def _difference_of_spread(sums: Floats) -> Floats:
     means = sums[:, 1:] / sums[:, :1]
     score, label = (np.sqrt(np.maximum(means[:, 2 + k] - means[:, k] ** 2, 0.0)) for k in (0, 1))
     return np.where(label > 1e-9, 2 * (score - label), np.nan)
+
+
+def _complete(groups: Sequence[Hashable] | None, **columns: ArrayLike) -> tuple[Floats, Codes]:
+    """The rows in which no column is NaN, shape (n, columns), and the cluster of each.
+
+    Raises:
+        StatisticsError: Lengths differ.
+    """
+    given = [numbers(values, what=what) for what, values in columns.items()]
+    if len({len(column) for column in given}) > 1:
+        raise StatisticsError(f"Lengths differ: {[len(column) for column in given]}.")
+    table = np.column_stack(given)
+    kept = ~np.isnan(table).any(axis=1)
+    return table[kept], np.unique(cluster_codes(groups, len(table))[kept], return_inverse=True)[1].astype(np.int64)
