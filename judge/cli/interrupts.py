@@ -1,4 +1,4 @@
-"""The first Ctrl-C lets a run finish what is under way and save it; the second stops it at once."""
+"""What signals do: the first Ctrl-C lets a run finish what is under way and save it; the second stops it at once."""
 
 from __future__ import annotations
 
@@ -36,6 +36,18 @@ def draining(drain: Callable[[str], None]) -> Iterator[None]:
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def until_stopped() -> None:
+    """Waits for SIGINT or SIGTERM, also where this process was started with SIGINT ignored, as a shell's `&` does."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        note("Stopped.")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

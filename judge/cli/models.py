@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from judge.cli import options
+from judge.cli.interrupts import until_stopped
 from judge.cli.output import emit, note, say, table
 
 app = typer.Typer(help="List judges; fetch the embedded model.", no_args_is_help=True)
@@ -58,8 +59,6 @@ def serve(
     as_json: options.AsJson = False,
 ) -> None:
     """Serve the embedded model on a loopback port until Ctrl-C, for the OpenAI, Anthropic and litellm clients."""
-    import threading
-
     from judge.config import load_settings
     from judge.providers.embedded import embedded_server, need_llama
     from judge.providers.weights import KNOWN, find_weights
@@ -74,7 +73,4 @@ def serve(
     else:
         say(f"OpenAI and litellm: --base-url {server.url}/v1\nAnthropic: --base-url {server.url}\nCtrl-C stops it.")
     sys.stdout.flush()
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        note("Stopped.")
+    until_stopped()
