@@ -41,11 +41,12 @@ def draining(drain: Callable[[str], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def until_stopped() -> None:
-    """Waits for SIGINT or SIGTERM, also where this process was started with SIGINT ignored, as a shell's `&` does."""
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Ends the block at SIGINT or SIGTERM, also where the process was begun with SIGINT ignored, as by a shell's `&`."""
     before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        threading.Event().wait()
+        yield
     except KeyboardInterrupt:
         note("Stopped.")
     finally:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 from typing import Annotated
 
 import typer
 
 from judge.cli import options
-from judge.cli.interrupts import until_stopped
+from judge.cli.interrupts import stoppable
 from judge.cli.output import emit, note, say, table
 
 app = typer.Typer(help="List judges; fetch the embedded model.", no_args_is_help=True)
@@ -68,9 +69,10 @@ def serve(
     known = KNOWN.get(name)
     server = embedded_server(path, context_tokens=known.context_tokens if known else 8192)
     document = {"openai_base_url": f"{server.url}/v1", "anthropic_base_url": server.url, "model": name}
-    if as_json:
-        emit(document)
-    else:
-        say(f"OpenAI and litellm: --base-url {server.url}/v1\nAnthropic: --base-url {server.url}\nCtrl-C stops it.")
-    sys.stdout.flush()
-    until_stopped()
+    with stoppable():
+        if as_json:
+            emit(document)
+        else:
+            say(f"OpenAI and litellm: --base-url {server.url}/v1\nAnthropic: --base-url {server.url}\nCtrl-C stops it.")
+        sys.stdout.flush()
+        threading.Event().wait()
