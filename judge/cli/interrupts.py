@@ -43,7 +43,7 @@ def draining(drain: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Ends the block at SIGINT or SIGTERM, also where the process was begun with SIGINT ignored, as by a shell's `&`."""
+    """Ends the block at SIGINT or SIGTERM, also where the process began with SIGINT ignored, as by a shell's `&`."""
     before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
