@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from judge.server.access import ServiceHere, need
 from judge.server.service import Service
 from judge.store.access_keys import Caller
+from judge.store.database import stamp
 from judge.store.retention import Purged, purge
 
 LOG = logging.getLogger("judge.server")
@@ -34,8 +35,12 @@ class PurgeRequest(BaseModel):
 
 @router.get("/v1/retention", summary="What is kept how long")
 def retention(service: ServiceHere, caller: Annotated[Caller, Depends(need())]) -> dict[str, Any]:
-    """Days by kind, null for ever, and how many of each would be deleted now."""
-    return {"days": service.deployment.retention.to_json(), "due": purged(service, dry=True).to_json()}
+    """Days by kind, null for ever; how many of each would be deleted now; when this server last deleted, or null."""
+    return {
+        "days": service.deployment.retention.to_json(),
+        "due": purged(service, dry=True).to_json(),
+        "last_purge": service.last_purge,
+    }
 
 
 @router.post("/v1/retention/purge", summary="Delete what is over")
@@ -46,8 +51,11 @@ def purge_now(body: PurgeRequest, service: ServiceHere, caller: Annotated[Caller
 
 def purged(service: Service, *, dry: bool = False) -> Purged:
     """Deletes (or counts) what is over now."""
-    deployment = service.deployment
-    return purge(service.engine, deployment.batches, deployment.retention, now=datetime.now(UTC), dry=dry)
+    deployment, now = service.deployment, datetime.now(UTC)
+    found = purge(service.engine, deployment.batches, deployment.retention, now=now, dry=dry)
+    if not dry:
+        service.last_purge = stamp(now)
+    return found
 
 
 async def purge_daily(service: Service, every_s: float = EVERY_S) -> None:

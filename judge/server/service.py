@@ -89,6 +89,7 @@ class Service:
 
     Attributes:
         sole: What keeps another server off the same data; None for a session that takes up no jobs.
+        last_purge: When this server last deleted what was over (UTC, ISO 8601); None before its first purge has ended.
     """
 
     deployment: Deployment
@@ -96,6 +97,7 @@ class Service:
     rubrics: dict[str, Rubric]
     own_sets: dict[str, CalibrationSet] = field(default_factory=dict)
     sole: SoleServer | None = None
+    last_purge: str | None = None
     counters: Counters = field(default_factory=Counters)
     failures: FailureLimit = field(default_factory=FailureLimit)
     _judges: dict[str, Opened] = field(default_factory=dict)

@@ -113,13 +113,13 @@ def purge(engine: Engine, batches: Path, kept: Retention, *, now: datetime, dry:
             "items": (ITEMS, ITEMS.c.queue.in_(queues)),
             "queues": (QUEUES, QUEUES.c.id.in_(queues)),
         }
+        # What a delete reports, since another purge may have taken a row after it was counted.
         counts = {
             name: connection.execute(select(func.count()).select_from(table).where(which)).scalar() or 0
+            if dry
+            else connection.execute(delete(table).where(which)).rowcount
             for name, (table, which) in rows.items()
         }
-        if not dry:
-            for table, which in rows.values():
-                connection.execute(delete(table).where(which))
         known = set(connection.execute(select(JOBS.c.id).where(JOBS.c.kind == "batch")).scalars())
     with_files = {name for name in emptied if (batches / name).is_dir()}
     if not dry:

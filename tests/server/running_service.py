@@ -73,3 +73,11 @@ def wait_for(client: Any, path: str, *, seconds: float = 20, **options: Any) -> 
             return job
         assert time.monotonic() < deadline, job
         time.sleep(0.05)
+
+
+def wait_for_first_purge(client: Any) -> None:
+    """Until a service has done the purge of its start, so that a later one alone deletes."""
+    deadline = time.monotonic() + 60
+    while client.get("/v1/retention").json()["last_purge"] is None:
+        assert time.monotonic() < deadline, "the service did not purge"
+        time.sleep(0.05)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from running_service import Start, key_for, service_behind, wait_for
+from running_service import Start, key_for, service_behind, wait_for, wait_for_first_purge
 from service_runs import RATERS, runs
 from sqlalchemy import update
 
@@ -118,6 +118,7 @@ def everything(client: Any) -> list[Any]:
     for path in ("/reports", "/certificates"):
         ask("GET", path)
 
+    wait_for_first_purge(client)
     ask("GET", "/v1/retention")
     with service_behind(client).engine.begin() as connection:
         connection.execute(update(JOBS).where(JOBS.c.id == batch).values(updated_at=stamp().replace("20", "19", 1)))

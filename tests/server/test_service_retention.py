@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from running_service import Start, key_for, service_behind, wait_for
+from running_service import Start, key_for, service_behind, wait_for, wait_for_first_purge
 from service_runs import runs
 from sqlalchemy import Engine, update
 
@@ -126,12 +126,13 @@ def test_the_service_purges_when_it_starts_and_says_what_is_due(start: Start) ->
         connection.execute(update(JOBS).values(updated_at=stamp(days(-8))))
     assert purged(service_behind(client)) == Purged()  # nothing was said about verdicts
     later = start(retention=Retention(verdicts=7))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while later.get(f"{path}/results").status_code != 410:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert later.get(path).json()["result"]["summary"]["scored"] == 2  # counts stay
     third = start(retention=Retention(batches=100))
+    wait_for_first_purge(third)
     found = third.get("/v1/retention").json()
     assert found["days"] == {"answers": 1.0, "jobs": None, "batches": 100.0, "verdicts": None, "labels": None}
     assert found["due"]["batches"] == 0
@@ -153,6 +154,7 @@ def test_only_an_admin_purges(start: Start) -> None:
 
 def test_the_command_purges_and_stops(start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     client = start()
+    wait_for_first_purge(client)
     path = client.post("/v1/batches", json={"trajectories": runs(1)}).headers["location"]
     wait_for(client, path)
     with service_behind(client).engine.begin() as connection:
