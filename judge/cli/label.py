@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import threading
 import webbrowser
 from contextlib import suppress
@@ -100,14 +99,9 @@ def _serve(service: Service, queue: str, rater: str, port: int, open_browser: bo
     import uvicorn
 
     from judge.server.app import create_app
+    from judge.server.listening import listen
 
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((HOST, port))
-        except OSError as error:
-            raise UsageError(f"Port {port} cannot be used: {error.strerror}.", hint="Leave out --port.") from None
-        listener.listen(64)
+    with listen(HOST, port) as listener:
         url = f"http://{HOST}:{listener.getsockname()[1]}/enter?ticket={service.ticket(rater, 'label')}&queue={queue}"
         note(f"Open: {url}")
         note("The address works once. Digits answer, Enter saves; Ctrl-C here ends and writes the labels.")

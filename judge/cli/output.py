@@ -10,6 +10,7 @@ from typing import Any, Self
 def emit(document: Any) -> None:
     """One JSON document on stdout, UTF-8, keys in the order given."""
     sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    sys.stdout.flush()  # of a command that goes on, too
 
 
 class ResultStream:

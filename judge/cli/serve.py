@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +23,9 @@ def serve(
     host: Annotated[str, typer.Option("--host", help="Address to listen on; any but loopback needs a key.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port to listen on.")] = 8000,
+    port: Annotated[
+        int, typer.Option("--port", "-p", min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = 8000,
     data: Annotated[str, typer.Option("--data", help="Folder of the database and the batches.")] = ".judge/service",
     database: Annotated[
         str | None, typer.Option("--database", help="postgresql://USER@HOST/NAME or sqlite:///PATH.")
@@ -66,6 +69,7 @@ def serve(
         import uvicorn
 
         from judge.server.app import create_app
+        from judge.server.listening import listen
         from judge.server.service import Deployment, open_service
         from judge.store.database import open_database, sqlite_url
         from judge.store.retention import read_retention
@@ -104,18 +108,24 @@ def serve(
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _purge(open_database(database or sqlite_url(folder / "service.sqlite")), deployment, dry_run, as_json)
         return
-    app = create_app(open_service(deployment))
-    _say_where(deployment, as_json)
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
+    service = open_service(deployment)
+    try:
+        listener = listen(host, port)
+    except UsageError:
+        service.release()
+        service.engine.dispose()
+        raise
+    _say_where(deployment, listener.getsockname()[1], as_json)
+    config = uvicorn.Config(
+        create_app(service),
         log_level="warning",
         server_header=False,
         proxy_headers=bool(proxy),
         forwarded_allow_ips=proxy or [],
         timeout_graceful_shutdown=10,  # whoever follows a batch is not waited for
     )
+    with listener, suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 def _purge(engine: Engine, deployment: Deployment, dry: bool, as_json: bool) -> None:
@@ -152,9 +162,9 @@ def _keys(engine: Engine, new: str | None, role: str, revoked: str | None, as_js
     say(table(cells, header=["name", "role", "made", "revoked"]) if rows else "none")
 
 
-def _say_where(deployment: Deployment, as_json: bool) -> None:
+def _say_where(deployment: Deployment, port: int, as_json: bool) -> None:
     shown = f"[{deployment.host}]" if ":" in deployment.host else deployment.host
-    url = f"http://{shown}:{deployment.port}"
+    url = f"http://{shown}:{port}"
     if as_json:
         emit({"url": url, "data": str(deployment.data)})
         return

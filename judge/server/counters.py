@@ -11,8 +11,12 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 
 HELP = {
     "judge_requests_total": ("counter", "HTTP requests by route and status."),
     "judge_verdicts_total": ("counter", "Verdicts by status."),
-    "judge_calls_total": ("counter", "Judge calls made for requests."),
+    "judge_calls_total": ("counter", "Judge calls made for score requests and batches."),
     "judge_cost_usd_total": ("counter", "Known cost of these calls in US dollars."),
+    "judge_calls_unpriced_total": (
+        "counter",
+        "Judge calls whose cost is not known; in a batch, all from the first such call on.",
+    ),
     "judge_labels_total": ("counter", "Labels saved."),
     "judge_access_failures_total": ("counter", "Requests with a wrong key or without one."),
     "judge_requests_in_flight": ("gauge", "HTTP requests under way."),
@@ -32,7 +36,15 @@ class Counters:
         key = tuple(sorted(labels.items()))
         with self._lock:
             values = self._values[name]
-            values[key] = values.get(key, 0) + amount
+            values[key] = values.get(key, 0.0) + amount
+
+    def spend(self, calls: int, cost_usd: float | None) -> None:
+        """Adds judge calls and what they cost; None is counted as calls without a price, and never as 0 dollars."""
+        self.add("judge_calls_total", calls)
+        if cost_usd is None:
+            self.add("judge_calls_unpriced_total", calls)
+        else:
+            self.add("judge_cost_usd_total", cost_usd)
 
     def observe(self, route: str, seconds: float) -> None:
         """Counts one request's duration."""
@@ -50,17 +62,22 @@ class Counters:
             for name, (kind, words) in HELP.items():
                 out += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
                 values = self._values[name] or {(): 0.0}
-                out += [f"{name}{_labels(key)} {value:g}" for key, value in sorted(values.items())]
+                out += [f"{name}{_labels(key)} {_number(value)}" for key, value in sorted(values.items())]
             name = "judge_request_seconds"
             out += [f"# HELP {name} Duration of HTTP requests.", f"# TYPE {name} histogram"]
             for route, row in sorted(self._seconds.items()):
                 label = ("route", route)
                 for place, bound in enumerate(BUCKETS):
-                    out.append(f"{name}_bucket{_labels((label, ('le', f'{bound:g}')))} {row[place]:g}")
-                out.append(f"{name}_bucket{_labels((label, ('le', '+Inf')))} {row[-2]:g}")
-                out.append(f"{name}_count{_labels((label,))} {row[-2]:g}")
-                out.append(f"{name}_sum{_labels((label,))} {row[-1]:g}")
+                    out.append(f"{name}_bucket{_labels((label, ('le', f'{bound:g}')))} {_number(row[place])}")
+                out.append(f"{name}_bucket{_labels((label, ('le', '+Inf')))} {_number(row[-2])}")
+                out.append(f"{name}_count{_labels((label,))} {_number(row[-2])}")
+                out.append(f"{name}_sum{_labels((label,))} {_number(row[-1])}")
         return "\n".join(out) + "\n"
+
+
+def _number(value: float) -> str:
+    """Every digit of it: a counter that is rounded stands still between two scrapes."""
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _labels(pairs: tuple[tuple[str, str], ...]) -> str:

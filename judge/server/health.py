@@ -1,13 +1,17 @@
-"""/healthz, /readyz and /metrics: for probes and for Prometheus, without a key, without a name in them."""
+"""/healthz and /readyz for probes, without a key; /metrics for Prometheus; no name of anybody in them."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from judge.server.access import ServiceHere
+from judge.server.access import ServiceHere, need
+from judge.server.guard import COUNTS
 from judge.server.problems import SOON, Problem
+from judge.store.access_keys import Caller
 from judge.store.database import is_ready
 
 router = APIRouter(tags=["health"])
@@ -27,7 +31,7 @@ async def readyz(service: ServiceHere) -> dict[str, str]:
     return {"status": "ready"}
 
 
-@router.get("/metrics", summary="Counts for Prometheus", response_class=Response)
-async def counters(service: ServiceHere) -> Response:
-    """Requests, verdicts, calls and known cost since the process began."""
+@router.get(COUNTS, summary="Counts for Prometheus", response_class=Response)
+async def counters(service: ServiceHere, caller: Annotated[Caller, Depends(need("score", "label"))]) -> Response:
+    """Requests, verdicts, calls and known cost since the process began, for whoever has a key of any role."""
     return Response(service.counters.text(), media_type="text/plain; version=0.0.4")

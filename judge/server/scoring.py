@@ -166,8 +166,7 @@ async def judged(
     ]
     for verdict in verdicts:
         service.counters.add("judge_verdicts_total", status=verdict.status)
-        service.counters.add("judge_calls_total", verdict.calls)
-        service.counters.add("judge_cost_usd_total", verdict.cost_usd or 0.0)
+        service.counters.spend(verdict.calls, verdict.cost_usd)
     if verdicts and all(verdict.status == "error" for verdict in verdicts):
         raise failed(verdicts)
     missing = [verdict for verdict in verdicts if verdict.trust.state != "certified"] if require else []

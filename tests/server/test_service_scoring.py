@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_service import Start
+from running_service import Start, key_for, wait_for
 from service_runs import run, runs
+
+from judge.server.counters import Counters
 
 CHAT = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello."}]
 
@@ -192,3 +194,26 @@ def test_health_answers_and_counts_name_nobody(start: Start) -> None:
     assert 'judge_verdicts_total{status="ok"} 1' in text
     assert 'judge_requests_total{route="/v1/score",status="200"} 1' in text
     assert "very-secret-run" not in text
+
+
+def test_counts_keep_every_digit_and_an_unknown_cost_is_no_zero() -> None:
+    counters = Counters()
+    counters.add("judge_calls_total", 12_345_678)
+    counters.spend(1, 0.1 + 0.2)
+    counters.spend(3, None)
+    found = dict(line.rsplit(" ", 1) for line in counters.text().splitlines() if not line.startswith("#"))
+    assert found["judge_calls_total"] == "12345682"
+    assert found["judge_cost_usd_total"] == "0.30000000000000004"
+    assert found["judge_calls_unpriced_total"] == "3"
+
+
+def test_calls_of_a_batch_are_counted_and_what_is_spent_is_for_those_with_a_key(start: Start) -> None:
+    client = start()
+    job = wait_for(client, client.post("/v1/batches", json={"trajectories": runs(3)}).headers["location"])
+    calls = job["result"]["summary"]["calls"]
+    assert calls >= 3
+    assert f"judge_calls_total {calls}" in client.get("/metrics").text.splitlines()
+    headers = [key_for(client, role, role) for role in ("score", "label", "admin")]
+    assert client.get("/metrics").status_code == 401
+    assert {client.get("/metrics", headers=one).status_code for one in headers} == {200}
+    assert client.get("/metrics", headers={"Authorization": "Bearer tj_wrong"}).status_code == 401
