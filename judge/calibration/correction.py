@@ -247,7 +247,12 @@ def _corrected(
             f"no run {' and none '.join(empty) or 'is labelled'}", n=n, clusters=clusters, confidence=confidence
         )
     if clusters < 2:
-        return undefined("one cluster: its variation cannot be seen", n=n, clusters=clusters, confidence=confidence)
+        return undefined(
+            "all runs are of one cluster (task): how clusters differ cannot be seen, so there is no interval",
+            n=n,
+            clusters=clusters,
+            confidence=confidence,
+        )
 
     def rate(sums: Floats) -> Floats:
         passed = ratio(sums[:, 4], sums[:, 4] + sums[:, 5])

@@ -153,7 +153,7 @@ def share(
             n=n,
             clusters=clusters,
             method="none",
-            reason="one cluster: the variation between clusters cannot be seen, so there is no interval",
+            reason="all runs are of one cluster (task): how clusters differ cannot be seen, so there is no interval",
         )
     deff = design_effect(flags, cluster)
     spread = float((t.ppf(confidence, clusters - 1) / norm.ppf(confidence)) ** 2)

@@ -209,11 +209,13 @@ def bounded(
         )
 
     if clusters < 2:
-        return withheld("one cluster: the variation between clusters cannot be seen, so there is no interval")
+        return withheld(
+            "all runs are of one cluster (task): how clusters differ cannot be seen, so there is no interval"
+        )
     error = _jackknife_error(statistic, value, transform)
     no_spread = error is None or error <= 1e-12
     if no_spread and not statistic.boundary:
-        return withheld("no variation between clusters is seen, so no bound can be given")
+        return withheld("all clusters (tasks) say the same: how they differ cannot be seen, so no bound can be given")
     two_sided, one_sided = (1 + confidence) / 2, confidence
     lows: list[list[float]] = [[], []]
     highs: list[list[float]] = [[], []]

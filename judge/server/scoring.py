@@ -116,7 +116,8 @@ async def score(
         short = len(await request.body()) < LONG_BODY
         runs = read() if short else await run_in_threadpool(read)
         verdicts = await judged(service, runs, body, reference=body.reference)
-        sums = VerdictSums()
+        settings = service.deployment.settings
+        sums = VerdictSums(settings.stop if body.samples is None and settings.samples is None else None)
         for verdict in verdicts:
             sums.add(verdict)
         return {"results": [verdict.to_json() for verdict in verdicts], "summary": sums.summary().to_json()}

@@ -11,6 +11,8 @@ from running_service import Start, key_for, wait_for
 from service_runs import run, runs
 
 from judge.server.counters import Counters
+from judge.server.service import Deployment
+from judge.types.stop_rule import StopRule
 
 CHAT = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello."}]
 
@@ -217,3 +219,10 @@ def test_calls_of_a_batch_are_counted_and_what_is_spent_is_for_those_with_a_key(
     assert client.get("/metrics").status_code == 401
     assert {client.get("/metrics", headers=one).status_code for one in headers} == {200}
     assert client.get("/metrics", headers={"Authorization": "Bearer tj_wrong"}).status_code == 401
+
+
+def test_votes_that_a_stop_rule_left_out_are_in_the_summary(start: Start, deployment: Deployment) -> None:
+    client = start(settings=deployment.settings.model_copy(update={"stop": StopRule()}))
+    stopping = score(client, trajectories=runs(2)).json()["summary"]["stopping"]
+    assert 0 < stopping["drawn"] < stopping["most"]
+    assert score(client, trajectories=runs(2), samples=3).json()["summary"]["stopping"] is None
