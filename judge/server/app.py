@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from fastapi import FastAPI, Request
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
@@ -43,6 +44,17 @@ PARTS = (
 )  # fmt: skip
 
 
+HOLD_S = 10.0
+"""Seconds from one look whether the database is still held to the next."""
+
+
+async def _hold(workers: Workers) -> None:
+    while True:
+        await asyncio.sleep(HOLD_S)
+        with suppress(SQLAlchemyError):  # it does not answer: the next look may tell
+            await run_in_threadpool(workers.hold)
+
+
 def create_app(service: Service) -> FastAPI:
     """The ASGI application around an opened service; it closes the service when it stops."""
 
@@ -51,13 +63,14 @@ def create_app(service: Service) -> FastAPI:
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
         await run_in_threadpool(workers.start)
-        purging = asyncio.create_task(forgetting.purge_daily(service))
+        chores = [asyncio.create_task(forgetting.purge_daily(service)), asyncio.create_task(_hold(workers))]
         try:
             yield
         finally:
-            purging.cancel()
-            with suppress(asyncio.CancelledError):
-                await purging
+            for chore in chores:
+                chore.cancel()
+                with suppress(asyncio.CancelledError):
+                    await chore
             await run_in_threadpool(workers.close)
             await service.close()
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from judge.server.access import ServiceHere, need
 from judge.server.guard import COUNTS
-from judge.server.problems import SOON, Problem
+from judge.server.problems import SOON, Problem, displaced
 from judge.store.access_keys import Caller
 from judge.store.database import is_ready
 
@@ -25,7 +25,9 @@ async def healthz() -> dict[str, str]:
 
 @router.get("/readyz", summary="Requests can be served", responses={503: {}})
 async def readyz(service: ServiceHere) -> dict[str, str]:
-    """Whether the database answers; 503 with Retry-After where not."""
+    """Whether the database answers and is this server's own; 503 where not."""
+    if service.displaced:
+        raise displaced()
     if not await run_in_threadpool(is_ready, service.engine):
         raise Problem(503, "not_ready", "The database does not answer.", retry_after=SOON)
     return {"status": "ready"}

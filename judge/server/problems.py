@@ -78,6 +78,16 @@ class Problem(Exception):
         return Response(text, self.status, headers=headers, media_type="application/problem+json")
 
 
+def displaced() -> Problem:
+    """Another server has the database, and this one begins nothing."""
+    return Problem(
+        503,
+        "displaced",
+        "Another server has taken this service's database while the connection to it was lost.",
+        hint="Stop one of the two servers; the one that is left takes up the jobs when it starts.",
+    )
+
+
 CAUSES: dict[str, tuple[int, int | None]] = {
     "timeout": (504, SOON),
     "rate_limit": (503, LATER),

@@ -89,6 +89,7 @@ class Service:
 
     Attributes:
         sole: What keeps another server off the same data; None for a session that takes up no jobs.
+        displaced: Whether another server has taken the database while this one had lost its connection to it.
         last_purge: When this server last deleted what was over (UTC, ISO 8601); None before its first purge has ended.
     """
 
@@ -97,6 +98,7 @@ class Service:
     rubrics: dict[str, Rubric]
     own_sets: dict[str, CalibrationSet] = field(default_factory=dict)
     sole: SoleServer | None = None
+    displaced: bool = False
     last_purge: str | None = None
     counters: Counters = field(default_factory=Counters)
     failures: FailureLimit = field(default_factory=FailureLimit)

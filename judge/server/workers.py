@@ -22,6 +22,7 @@ from judge.engine.run import Progress
 from judge.errors import JudgeError
 from judge.report.compare_page import comparison_page
 from judge.report.page import calibration_page
+from judge.server.problems import displaced
 from judge.server.service import Service
 from judge.server.sets import labelled
 from judge.store.jobs import Job, JobKind, new_id
@@ -58,6 +59,7 @@ class Workers:
 
     def add_batch(self, owner: str, runs: Sequence[Trajectory], request: dict[str, Any], key: str | None = None) -> Job:
         """A new batch: its input is on disk before the job exists, so that a restart finds all of it."""
+        self._refuse_when_displaced()
         name = new_id("batch")
         folder = self.folder(name)
         folder.mkdir(parents=True)
@@ -67,6 +69,7 @@ class Workers:
 
     def add_job(self, kind: JobKind, owner: str, request: dict[str, Any], key: str | None = None) -> Job:
         """A new calibration or comparison; `key` as of `Jobs.add`."""
+        self._refuse_when_displaced()
         return self._submit(self._service.jobs.add(kind, owner, request, key=key))
 
     def cancel(self, id: str, kind: JobKind) -> Job:
@@ -83,12 +86,34 @@ class Workers:
         """Where a batch keeps its input and its run."""
         return self._service.deployment.batches / id
 
+    def hold(self) -> None:
+        """Makes sure that the database is still held; where another server has it, jobs end here and none begins.
+
+        They stay unfinished, and are the other server's to take up.
+
+        Raises:
+            SQLAlchemyError: The database does not answer, so nobody can tell.
+        """
+        service = self._service
+        if service.sole is None or service.displaced or service.sole.keep():
+            return
+        service.displaced = True
+        LOG.error("another server has taken the database; jobs end here", extra={"facts": {"displaced": True}})
+        self._drain()
+
     def close(self) -> None:
         """Lets nothing new begin and waits for judge calls under way; unfinished jobs go on with the next start."""
+        self._drain()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _refuse_when_displaced(self) -> None:
+        if self._service.displaced:
+            raise displaced()
+
+    def _drain(self) -> None:
         with self._lock:
             for control in self._controls.values():
                 control.drain(SHUTDOWN)
-        self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _submit(self, job: Job) -> Job:
         control = Control()
