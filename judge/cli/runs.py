@@ -70,13 +70,13 @@ def list_(
 @app.command("show")
 def show(run: Folder, as_json: options.AsJson = False) -> None:
     """Show a run: what it judges, how far it is, what it cost, and the summary of its verdicts."""
+    from judge.engine.batch import summary_of
     from judge.report.runs import run_text
     from judge.store.run_folder import RunFolder
-    from judge.voting import summarise
 
     with RunFolder.read(Path(run)) as folder:
         counts, spend = folder.counts(), folder.spend()
-        summary = summarise(folder.verdicts())
+        summary = summary_of(folder)
         if as_json:
             emit(
                 {

@@ -415,6 +415,19 @@ class _Totals:
         return sums.verdicts.summary(min_coverage=min_coverage), sums.usd_per_verdict()
 
 
+def summary_of(folder: RunFolder) -> Summary:
+    """The summary of a run: what its last session saved, unless verdicts have come since; else from every verdict."""
+    saved = folder.saved_summary()
+    if saved is not None:
+        return BatchResult.from_json(saved["result"]).summary
+    settings = folder.manifest.settings
+    stop = settings.get("stop") if settings.get("samples") is None else None
+    sums = VerdictSums(StopRule.from_json(stop) if stop else None)
+    for verdict in folder.verdicts():
+        sums.add(verdict)
+    return sums.summary(min_coverage=settings.get("min_coverage") or 0.0)
+
+
 class _Sums:
     def __init__(self, stop: StopRule | None) -> None:
         self.verdicts = VerdictSums(stop)

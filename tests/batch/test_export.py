@@ -90,6 +90,24 @@ def test_a_run_is_listed_and_shown(folder: Path, capsys: pytest.CaptureFixture[s
     assert "There is no run in" in capsys.readouterr().err
 
 
+def test_a_run_is_shown_alike_from_its_saved_summary_and_from_its_verdicts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "judge.toml").write_text("[stop]\nrisk = 0\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    source = write_items(tmp_path / "in.jsonl", 3)
+    asked = ["batch", str(source), "--judge", "fake/always-4", "--rubric", "process", "--out", str(tmp_path / "run")]
+    assert command([*asked, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["summary"]
+    assert told["stopping"]["drawn"] < told["stopping"]["most"]
+    for gone in (None, "summary.json"):
+        if gone is not None:
+            (tmp_path / "run" / gone).unlink()
+            told["cache_failures"] = None  # of the session; verdicts do not hold it
+        assert command(["runs", "show", str(tmp_path / "run"), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["summary"] == told
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such permissions")
 def test_files_of_a_run_and_exports_may_be_read_by_whom_new_files_may_be_read(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "any").write_text("x", encoding="utf-8")
