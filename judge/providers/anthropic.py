@@ -222,7 +222,7 @@ class AnthropicMessages:
         )
 
     async def aclose(self) -> None:
-        """Close the running loop's client."""
+        """Close the client of every loop that runs."""
         await self._clients.aclose()
 
 

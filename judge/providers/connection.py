@@ -294,9 +294,11 @@ class Connection:
         return self._price.cost(usage) if self._price else None
 
     async def aclose(self) -> None:
-        """Close what belongs to the running loop."""
-        await self._lanes.aclose()
-        await self._opened.aclose()
+        """Close the clients of every loop that runs; a later call opens new ones."""
+        try:
+            await self._lanes.aclose()
+        finally:
+            await self._opened.aclose()
 
 
 def connect(

@@ -10,9 +10,7 @@ cache where the provider keeps one by itself; marks for Anthropic's cache are se
 
 from __future__ import annotations
 
-import inspect
 import json
-import sys
 import time
 import warnings
 from collections.abc import Mapping
@@ -24,6 +22,7 @@ from judge.errors import ProviderError
 from judge.providers.choices import CACHED_FROM, refuses_choices
 from judge.providers.failures import bad_response, broken_connection, failure, server_error
 from judge.providers.limits import PerLoop
+from judge.providers.litellm_clients import Clients, split_cache
 from judge.providers.openai import TOP_LOGPROBS, adapted, replies_of
 from judge.providers.prices import context_of
 from judge.providers.redaction import guard_logs
@@ -62,7 +61,7 @@ class LiteLLM:
         self._adaptation = Adaptation(adapted)
         self._one_choice = False
         guard_logs(self._secrets)
-        self._loops: PerLoop[None] = PerLoop(lambda: None, _close_clients)
+        self._clients = PerLoop(Clients, Clients.aclose)
 
     def count_tokens(self, text: str) -> int:
         """An overestimate; see `estimate_tokens`."""
@@ -120,7 +119,7 @@ class LiteLLM:
         if copies > 1 and not self._takes_choices(litellm):
             self._one_choice = True
             copies = 1
-        await self._loops.get()
+        clients = await self._clients.get()
         how: dict[str, Any] = {
             "timeout": self._settings.provider("litellm").timeout_s,
             "num_retries": 0,
@@ -137,7 +136,8 @@ class LiteLLM:
 
         async def send(arguments: dict[str, Any]) -> Any:
             try:
-                return await litellm.acompletion(**arguments, **how)
+                async with clients.lent():
+                    return await litellm.acompletion(**arguments, **how)
             except Exception as error:
                 raise self._failure(error, arguments) from None
 
@@ -184,23 +184,8 @@ class LiteLLM:
         return failure(seen, provider=self.name, secrets=self._secrets, now=time.time(), parameter=parameter)
 
     async def aclose(self) -> None:
-        """Close the clients that litellm keeps for the running loop."""
-        await self._loops.aclose()
-
-
-async def _close_clients(_: None) -> None:
-    """Close what litellm keeps for the running loop: it marks its clients with the loop, and never closes them."""
-    cache = getattr(sys.modules.get("litellm"), "in_memory_llm_clients_cache", None)
-    if cache is None:
-        return
-    kept = cache.cache_dict
-    mark = cache.update_cache_key_with_event_loop("")
-    for key in [key for key in list(kept) if str(key).endswith(mark)]:
-        client = kept.pop(key)
-        close = getattr(client, "close", None) or getattr(client, "aclose", None)
-        done = close() if callable(close) else None
-        if inspect.isawaitable(done):
-            await done
+        """Close the clients that litellm made for this connection."""
+        await self._clients.aclose()
 
 
 class _Seen(Exception):
@@ -245,4 +230,5 @@ def _litellm() -> Any:
     litellm.suppress_debug_info = True
     litellm.drop_params = False
     litellm.modify_params = False
+    split_cache(litellm)
     return litellm

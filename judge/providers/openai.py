@@ -250,7 +250,7 @@ class OpenAIChat:
         )
 
     async def aclose(self) -> None:
-        """Close the running loop's client."""
+        """Close the client of every loop that runs."""
         await self._clients.aclose()
 
 
