@@ -7,7 +7,8 @@ is joined on after the templates have rendered, and stands between two marks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from judge.errors import ContextOverflow, UsageError
 from judge.prompt.facts import in_words
@@ -24,6 +25,9 @@ from judge.types.trajectory import Final, Message, Text, Trajectory
 
 _FRAMING = 64
 """Tokens set aside for what a provider wraps around messages."""
+_FRAMES = 256
+"""Rubrics whose fixed tokens are remembered for one judge."""
+_FIXED_TOKENS: WeakKeyDictionary[Any, dict[tuple[str, tuple[str, str, str]], int]] = WeakKeyDictionary()
 
 
 class Prompt(Record):
@@ -76,7 +80,7 @@ def render(
     facts = facts or {}
     fixed = frame(rubric)
     top = _top(trajectory, reference, in_words(facts), policy)
-    fixed_tokens = _fixed_tokens(fixed.template, fixed, count_tokens)
+    fixed_tokens = _fixed_tokens(fixed, count_tokens)
     whole = view(trajectory, rubric.view)
     data, mark = _data(top, whole)
     tokens = fixed_tokens + count_tokens(data)
@@ -119,13 +123,21 @@ def require_policy(rubric: Rubric, policy: str | None) -> None:
         )
 
 
-@lru_cache(maxsize=1024)
-def _fixed_tokens_of(template: str, texts: tuple[str, str, str], count_tokens: Callable[[str], int]) -> int:
-    return sum(count_tokens(text) for text in texts)
-
-
-def _fixed_tokens(template: str, fixed: Frame, count_tokens: Callable[[str], int]) -> int:
-    return _fixed_tokens_of(template, (fixed.system, fixed.rubric, fixed.closing), count_tokens)
+def _fixed_tokens(fixed: Frame, count_tokens: Callable[[str], int]) -> int:
+    """Tokens of what is the same for every run, counted once for each judge, which is not kept alive for it."""
+    texts = (fixed.system, fixed.rubric, fixed.closing)
+    judge = getattr(count_tokens, "__self__", count_tokens)
+    try:
+        known = _FIXED_TOKENS.setdefault(judge, {})
+    except TypeError:  # no weak reference can be made to it, or no hash
+        return sum(map(count_tokens, texts))
+    key = (getattr(count_tokens, "__name__", ""), texts)
+    found = known.get(key)
+    if found is None:
+        if len(known) >= _FRAMES:
+            known.clear()
+        found = known[key] = sum(map(count_tokens, texts))
+    return found
 
 
 def _data(top: str, seen: View) -> tuple[str, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -212,6 +214,37 @@ def test_the_fixed_part_of_process_is_short() -> None:
     request = ask(run(user("a"))).request
     # 3.8 characters a token is below what SmolLM2's tokenizer reaches on English prose
     assert len(request.system + request.segments[0] + request.segments[2]) / 3.8 < 700
+
+
+class Counter:
+    """A judge that counts tokens: 1 for each text."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def count_tokens(self, text: str) -> int:
+        self.texts.append(text)
+        return 1
+
+
+class UnhashableCounter(Counter):
+    """As `Counter`; nothing can be remembered by it."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(("kind", "counted"), [(Counter, 3 + 2), (UnhashableCounter, 2 * (3 + 1))])
+def test_the_fixed_part_is_counted_once_for_a_judge_that_is_not_kept_alive_for_it(
+    kind: type[Counter], counted: int
+) -> None:
+    judge = kind()
+    for _ in range(2):
+        assert ask(run(user("a")), count_tokens=judge.count_tokens).tokens == 4
+    assert len(judge.texts) == counted  # system, rubric, closing; the run's own part each time
+    dropped = weakref.ref(judge)
+    del judge
+    gc.collect()
+    assert dropped() is None
 
 
 # -- budget -----------------------------------------------------------------------------------------------
