@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -124,9 +124,10 @@ class OpenJury:
         return all(connection.offline for connection in self.connections.values())
 
     async def aclose(self) -> None:
-        """Closes every connection."""
-        for connection in self.connections.values():
-            await connection.aclose()
+        """Closes every connection, also where one of them fails to close."""
+        async with AsyncExitStack() as stack:
+            for connection in self.connections.values():
+                stack.push_async_callback(connection.aclose)
 
 
 Opened = Connection | OpenJury

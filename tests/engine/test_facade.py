@@ -9,14 +9,16 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import judge
 from judge.config import Settings, load_settings
+from judge.engine.connection import OpenJury
 from judge.errors import ConfigError, TraceError, TrustRequired, UnknownName, UsageError
 from judge.types import Reference, Trajectory
+from judge.types.jury import Jury
 
 MESSAGES: list[dict[str, Any]] = [
     {"role": "user", "content": "What is the capital of France?"},
@@ -184,3 +186,21 @@ def test_every_verdict_is_uncertified_and_required_trust_is_refused_before_any_c
     assert judge.score(run_of("a"), settings=settings).trust.state == "uncertified"
     with pytest.raises(TrustRequired, match="No certificate"):
         judge.score(run_of("a"), settings=settings, require_trust=True)
+
+
+def test_every_judge_on_a_jury_is_closed_where_one_of_them_fails_to_close() -> None:
+    closed: list[str] = []
+
+    class Seat:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        async def aclose(self) -> None:
+            closed.append(self.name)
+            if self.name == "b":
+                raise OSError("gone")
+
+    jury = OpenJury(Jury(name="three", members=("a", "b", "c")), {name: cast(Any, Seat(name)) for name in "abc"})
+    with pytest.raises(OSError, match="gone"):
+        asyncio.run(jury.aclose())
+    assert sorted(closed) == ["a", "b", "c"]
