@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -74,6 +75,7 @@ def test_a_model_in_this_process_leaves_few_trajectories_to_wait_for(tmp_path: P
             [source], RUBRIC, out=tmp_path / "run", judge=connection, settings=settings, control=control
         )
         assert 1 <= outcome.result.judged == server.requests <= 2
+        asyncio.run(connection.aclose())
 
 
 def test_a_deadline_lets_nothing_new_begin(tmp_path: Path) -> None:
