@@ -293,11 +293,16 @@ class _Session:
 
     def _tell_earlier(self, spend: Spend, cap: float | None, *, counted: bool) -> None:
         """Says whether the cap counts what earlier sessions cost, where there is a cap and they cost something."""
-        if cap is None or not spend.known_usd:
+        if cap is None or not (spend.known_usd or spend.unpriced):
             return
-        least = "at least " if spend.unpriced else ""
-        counts = "they count towards it" if counted else "it is for this session alone (--count-earlier)"
-        self._notice(f"max_usd = {cap}; earlier sessions of this run cost {least}${spend.known_usd:.4f}: {counts}.")
+        cost = f"${spend.known_usd:.4f}"
+        counts = "they count towards it"
+        if spend.unpriced:
+            cost = f"at least {cost} (verdicts of unknown cost: {spend.unpriced})"
+            counts = "what is known counts towards it"
+        if not counted:
+            counts = "it is for this session alone (--count-earlier)"
+        self._notice(f"max_usd = {cap}; earlier sessions of this run cost {cost}: {counts}.")
 
     def _result(
         self,

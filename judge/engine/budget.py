@@ -171,11 +171,12 @@ class Budget:
         """The error for a call, or a trajectory, that does not fit."""
         hint = "Raise the cap to go on; what is done is kept."
         if self._ledger is not None and self.fits(estimate):
-            return BudgetReached(f"Budget reached: {self._ledger.full()}, and the next call may cost ${estimate:.4f}.",
-                                 hint=hint)  # fmt: skip
+            return BudgetReached(
+                f"Budget reached: {self._ledger.full()}, and what comes next may cost ${estimate:.4f}.", hint=hint
+            )
         return BudgetReached(
-            f"Budget reached: ${self.spent:.4f} of ${float(self._cap or 0):.4f} is spent, and the next "
-            f"call may cost ${estimate * self.factor:.4f}.",
+            f"Budget reached: ${self.spent:.4f} of ${float(self._cap or 0):.4f} is spent, and what comes "
+            f"next may cost ${estimate * self.factor:.4f}.",
             hint="Raise max_usd to go on; what is done is kept.",
         )
 

@@ -36,7 +36,7 @@ class Sample:
     Attributes:
         calls: Judge calls that this run made for it; 0 when it came from the cache, or with another sample's call.
         recalled: Whether it came from the cache.
-        usages: Of each call that was answered; None where the provider did not say.
+        usages: Of each call that was answered, or may have been billed; None where the provider did not say.
         cost_usd: Of those calls; None when one is not known.
         kind: Why there is no reply, for the summary, e.g. "rate_limit"; None when there is one.
     """
@@ -196,6 +196,11 @@ class _Spent:
         self.usages.append(reply.usage)
         self.costs.append(_cost(connection, reply.usage))
 
+    def untold(self, most_usd: float | None) -> None:
+        """Counts a call that failed and may have been billed, at `most_usd` if so: what it used is not known."""
+        self.usages.append(None)
+        self.costs.append(0.0 if most_usd == 0 else None)
+
 
 async def _call(asking: Asking, request: Request, copies: int, spent: _Spent) -> Sequence[Reply] | _Failed:
     """One call, paid from both budgets. Counts the call, its HTTP requests and its first reply in `spent`."""
@@ -228,6 +233,8 @@ async def _call(asking: Asking, request: Request, copies: int, spent: _Spent) ->
     except ProviderError as error:
         spent.requests += getattr(error, "attempts", 1)
         billed = error.reason in BILLED
+        if billed:
+            spent.untold(most(connection, asking.prompt.tokens, request, copies))
         return _Failed("provider_error", error.reason, error)
     finally:
         for purse in (budget, item):

@@ -183,6 +183,7 @@ class _Session:
             cached=before.cached + progress.cached,
             cost_usd=add_known(costs),
             errors=Counter(before.errors) + Counter(progress.errors),
+            known_usd=before.known_usd + progress.known_usd,
         )
         if self._progress is not None:
             self._progress(self._so_far)

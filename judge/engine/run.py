@@ -33,7 +33,7 @@ class Progress:
         done: Verdicts so far; `total` is None where the number of trajectories is not known.
         failed: Of them, those with status "error".
         calls: Judge calls so far; `cached` samples needed none.
-        cost_usd: Of those calls; None when one is not known.
+        cost_usd: Of those calls; None when one is not known. `known_usd` is the cost of those that are known.
         errors: Failed verdicts by kind.
         cache_failures: Reads and writes that the cache failed to do; None where nobody counts.
     """
@@ -46,6 +46,7 @@ class Progress:
     cost_usd: float | None
     errors: Mapping[str, int] = field(default_factory=dict)
     cache_failures: int | None = None
+    known_usd: float = 0.0
 
 
 class Count:
@@ -59,7 +60,8 @@ class Count:
         self._errors: Counter[str] = Counter()
         self._calls = 0
         self._cached = 0
-        self._cost: float | None = 0.0
+        self._known_usd = 0.0
+        self._unpriced = 0
 
     def add(self, verdict: Verdict) -> Progress:
         """Counts a verdict in; says how far the run is."""
@@ -70,9 +72,18 @@ class Count:
         self._calls += verdict.calls
         self._cached += verdict.cached
         if verdict.calls:
-            cost = verdict.cost_usd
-            self._cost = None if self._cost is None or cost is None else self._cost + cost
-        return Progress(self._done, self._total, self._failed, self._calls, self._cached, self._cost, self._errors)
+            self._known_usd += verdict.cost_usd or 0.0
+            self._unpriced += verdict.cost_usd is None
+        return Progress(
+            done=self._done,
+            total=self._total,
+            failed=self._failed,
+            calls=self._calls,
+            cached=self._cached,
+            cost_usd=None if self._unpriced else self._known_usd,
+            errors=self._errors,
+            known_usd=self._known_usd,
+        )
 
     def cause(self, error: BaseException) -> BaseException:
         """The error that stopped the run, saying how far it came."""

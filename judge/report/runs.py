@@ -36,7 +36,10 @@ def progress_text(progress: Progress, seconds: float) -> str:
         parts.append(f"{number(rate)}/s")
         if progress.total is not None:
             parts.append(f"{duration((progress.total - progress.done) / rate)} left")
-    parts.append(usd(progress.cost_usd) if progress.cost_usd is not None else "cost unknown")
+    if progress.cost_usd is None:
+        parts.append(f"at least {usd(progress.known_usd)}" if progress.known_usd else "cost unknown")
+    else:
+        parts.append(usd(progress.cost_usd))
     if progress.errors:
         parts.append("errors: " + errors_text(progress.errors))
     return ", ".join(parts)

@@ -101,6 +101,13 @@ def vote_text(vote: Vote, scale: BinaryScale | LevelScale | RangeScale) -> str:
     return number(vote.score)
 
 
+def _cost(summary: Summary) -> str:
+    """`$1.20`, `unknown`, or `at least $1.20 (3 verdicts of unknown cost)`."""
+    if summary.cost_usd is None and summary.known_usd:
+        return f"at least {usd(summary.known_usd)} ({plural(summary.unpriced, 'verdict')} of unknown cost)"
+    return usd(summary.cost_usd)
+
+
 def _tokens(usage: Usage) -> str:
     """What was sent and written, as far as the provider said; the part of its own prompt cache where it said that."""
     if usage.input_tokens is None and usage.output_tokens is None:
@@ -153,7 +160,7 @@ def summary_text(summary: Summary) -> str:
     spent = f"{plural(summary.calls, 'call')}, {summary.cached} from the cache"
     if summary.calls:
         spent += _tokens(summary.usage)
-    lines.append(f"{spent}, cost {usd(summary.cost_usd)}")
+    lines.append(f"{spent}, cost {_cost(summary)}")
     if summary.cache_failures:
         lines.append(
             f"the cache failed: {plural(summary.cache_failures, 'read or write', 'reads and writes')} not done"

@@ -18,7 +18,7 @@ from judge.types.verdict import JudgementError, Verdict
 from judge.voting.exact import exact
 from judge.voting.saving import Saving, SavingSums
 from judge.voting.stopping import WRAPPED_UP
-from judge.voting.usage import add_known, add_usage
+from judge.voting.usage import add_usage
 
 HINTS = {
     "unparsed": "The judge did not answer in the JSON asked for; see raw_head. Try structured output or another judge.",
@@ -74,6 +74,8 @@ class Summary(Record):
         gate: "fail" when coverage is below the least that was asked for, whatever the mean is.
         calls: Judge calls of this run; `cached` counts samples that needed none.
         usage, cost_usd: Of this run's calls. None means not known.
+        known_usd: Cost of the verdicts whose cost is known, and `unpriced` how many with calls have none: the calls of
+            the run cost at least `known_usd`.
         wrapped_up: Verdicts with fewer votes than their rule would have drawn, since most of the budget was spent.
         stopping: What a stop rule saved, and at what risk; None without such a rule, or where it ended no verdict.
         cache_failures: Reads and writes that the reply cache failed to do, so that calls were made or replies not
@@ -102,6 +104,8 @@ class Summary(Record):
     cached: int
     usage: Usage
     cost_usd: float | None
+    known_usd: float = 0.0
+    unpriced: int = 0
     wrapped_up: int = 0
     stopping: Saving | None = None
     cache_failures: int | None = None
@@ -123,7 +127,8 @@ class VerdictSums:
         self._rubric: str | None = None
         self._scale: Scale | None = None
         self._usage: Usage = add_usage(())
-        self._cost: float | None = 0.0
+        self._known_usd = 0.0
+        self._unpriced = 0
 
     def add(self, verdict: Verdict) -> None:
         """Counts one verdict in.
@@ -152,7 +157,8 @@ class VerdictSums:
             counts["passed" if verdict.passed else "failed"] += 1
         if verdict.calls:
             self._usage = add_usage((self._usage, verdict.usage))
-            self._cost = add_known((self._cost, verdict.cost_usd))
+            self._known_usd += verdict.cost_usd or 0.0
+            self._unpriced += verdict.cost_usd is None
         if verdict.status == "ok" and verdict.score is not None:
             self._sum += exact(verdict.score)
         elif verdict.status == "error":
@@ -212,7 +218,9 @@ class VerdictSums:
             calls=counts["calls"],
             cached=counts["cached"],
             usage=self._usage,
-            cost_usd=self._cost,
+            cost_usd=None if self._unpriced else self._known_usd,
+            known_usd=self._known_usd,
+            unpriced=self._unpriced,
             wrapped_up=counts["wrapped_up"],
             stopping=self._saving.saving() if self._saving is not None else None,
         )
