@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -141,6 +142,7 @@ def _answer(line: bytes) -> dict[str, Any]:
 
 def _serve() -> None:
     """Says that it is ready, and then answers line by line."""
+    import_module("jsonschema")  # part of the start, and not of what the first request may take
     out = sys.stdout.buffer
     out.write(b"\n")
     out.flush()

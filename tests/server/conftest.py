@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from held_judge import HeldJudge
 from postgres_server import postgres_server as postgres_server
 from running_service import Listening, Start
 from service_runs import SCORES
@@ -18,9 +19,11 @@ from sqlalchemy import Engine, create_engine
 from starlette.testclient import TestClient
 
 from judge.config import load_settings
+from judge.providers.fake import Fake
 from judge.server.app import create_app
 from judge.server.service import Deployment, open_service
 from judge.store.database import open_database, sqlite_url
+from judge.types.request import Reply, Request
 
 
 @pytest.fixture
@@ -64,6 +67,19 @@ def start(deployment: Deployment) -> Iterator[Start]:
     yield begin
     for client in open_clients.values():
         client.__exit__(None, None, None)
+
+
+@pytest.fixture
+def held(start: Start, monkeypatch: pytest.MonkeyPatch) -> Iterator[HeldJudge]:
+    """Holds the calls of scripted judges in this process; in the end, before services do, all are let go."""
+    judge = HeldJudge(Fake.complete)
+
+    async def complete(self: Fake, request: Request) -> Reply:
+        return await judge.complete(self, request)
+
+    monkeypatch.setattr(Fake, "complete", complete)
+    yield judge
+    judge.release()
 
 
 @pytest.fixture

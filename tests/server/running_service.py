@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import socket
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import uvicorn
+from held_judge import PATIENCE_S, until
 from starlette.testclient import TestClient
 
 from judge.server.app import create_app
+from judge.server.listening import listen
 from judge.server.service import Deployment, Service, open_service
 from judge.store.access_keys import add_key
 
@@ -33,23 +33,20 @@ class Listening:
     """A service that listens on loopback, in a thread."""
 
     def __init__(self, deployment: Deployment) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        self._socket = listen("127.0.0.1", 0)
+        port = self._socket.getsockname()[1]
         self.service = open_service(replace(deployment, port=port))
         self.url = f"http://127.0.0.1:{port}"
-        config = uvicorn.Config(create_app(self.service), host="127.0.0.1", port=port, log_level="error", ws="none")
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._server = uvicorn.Server(uvicorn.Config(create_app(self.service), log_level="error", ws="none"))
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
         self._thread.start()
-        deadline = time.monotonic() + 15
-        while not self._server.started:
-            assert time.monotonic() < deadline, "the service did not start"
-            time.sleep(0.02)
+        until(lambda: self._server.started, "the service started")
 
     def close(self) -> None:
         self._server.should_exit = True
-        self._thread.join(timeout=15)
+        self._thread.join(timeout=PATIENCE_S)
+        assert not self._thread.is_alive(), "the service did not end"
+        self._socket.close()
 
 
 def pages(client: Any, path: str, name: str, *, limit: int, **options: Any) -> list[list[Any]]:
@@ -64,20 +61,18 @@ def pages(client: Any, path: str, name: str, *, limit: int, **options: Any) -> l
         asked["cursor"] = answer["next"]
 
 
-def wait_for(client: Any, path: str, *, seconds: float = 20, **options: Any) -> dict[str, Any]:
+def wait_for(client: Any, path: str, **options: Any) -> dict[str, Any]:
     """The job at `path` once it has ended."""
-    deadline = time.monotonic() + seconds
-    while True:
-        job: dict[str, Any] = client.get(path, **options).json()
-        if job["state"] in ("done", "failed", "cancelled"):
-            return job
-        assert time.monotonic() < deadline, job
-        time.sleep(0.05)
+    job: dict[str, Any] = {}
+
+    def ended() -> bool:
+        job.update(client.get(path, **options).json())
+        return job["state"] in ("done", "failed", "cancelled")
+
+    until(ended, f"{path} ended")
+    return job
 
 
 def wait_for_first_purge(client: Any) -> None:
     """Until a service has done the purge of its start, so that a later one alone deletes."""
-    deadline = time.monotonic() + 60
-    while client.get("/v1/retention").json()["last_purge"] is None:
-        assert time.monotonic() < deadline, "the service did not purge"
-        time.sleep(0.05)
+    until(lambda: client.get("/v1/retention").json()["last_purge"] is not None, "the service purged")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from held_judge import PATIENCE_S, HeldJudge, until
 from running_service import Start, key_for, pages, service_behind, wait_for
 from service_runs import RATERS, SCORES, run, runs
 
@@ -72,95 +71,77 @@ def test_a_repeated_request_begins_no_second_batch(start: Start) -> None:
     wait_for(client, f"/v1/batches/{first}")
 
 
-def slow_script(folder: Path, seconds: float) -> str:
-    path = folder / "slow.json"
-    path.write_text(json.dumps({"default": {"score": 4, "delay": seconds}}), encoding="utf-8")
-    return f"fake/{path}"
-
-
 def test_a_cancelled_batch_keeps_what_it_has_and_begins_nothing_more(
-    start: Start, tmp_path: Path, deployment: Any
+    start: Start, held: HeldJudge, deployment: Any
 ) -> None:
-    settings = deployment.settings.model_copy(update={"concurrency": 1, "samples": 1})
-    client = start(settings=settings, judge=slow_script(tmp_path, 0.2))
+    held.free = 2
+    client = start(settings=deployment.settings.model_copy(update={"concurrency": 1, "samples": 1}))
     path = client.post("/v1/batches", json={"trajectories": runs(10)}).headers["location"]
-    deadline = time.monotonic() + 10
-    while not client.get(f"{path}/results").json()["results"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: bool(client.get(f"{path}/results").json()["results"]), "a verdict is there")
     assert client.delete(path).json()["state"] == "cancelled"
-    time.sleep(0.6)
-    judged = len(client.get(f"{path}/results").json()["results"])
-    time.sleep(0.5)
-    assert 1 <= judged < 10
-    assert len(client.get(f"{path}/results").json()["results"]) == judged
+    held.release()
+    until(lambda: not client.app.state.workers._controls, "the job is over")  # type: ignore[attr-defined]
+    judged = client.get(f"{path}/results").json()["results"]
+    assert 1 <= len(judged) <= len(held.asked) < 10
     assert client.get(path).json()["state"] == "cancelled"
 
 
 SERVER = """
-import sys, uvicorn
+import asyncio, sys, uvicorn
 from pathlib import Path
 from judge.config import load_settings
+from judge.providers.fake import Fake
 from judge.server.app import create_app
+from judge.server.listening import listen
 from judge.server.service import Deployment, open_service
-folder, judge, port = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+folder, judge, most, complete = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), Fake.complete
+async def the_first_calls(self, request):
+    while self.calls >= most:
+        await asyncio.sleep(1)
+    return await complete(self, request)
+Fake.complete = the_first_calls
 given = {"judge": judge, "cache_dir": folder / "cache", "certificates": folder / "c", "concurrency": 2, "samples": 1}
 settings = load_settings(given, environment={}, folder=folder)
-app = create_app(open_service(Deployment(settings=settings, data=folder / "data", port=port)))
-uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")
+app, listener = create_app(open_service(Deployment(settings=settings, data=folder / "data"))), listen("127.0.0.1", 0)
+print(listener.getsockname()[1], flush=True)
+uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listener])
 """
+"""Serves a judge that answers so many calls, and no more of them ever; says its port."""
 
 
-def test_a_batch_goes_on_after_kill_minus_9_and_judges_nothing_twice(start: Start, tmp_path: Path) -> None:
-    import socket
-    import urllib.request
+def test_a_batch_goes_on_after_kill_minus_9_and_judges_nothing_twice(script: str, tmp_path: Path) -> None:
+    def server(most: int) -> tuple[subprocess.Popen[str], str]:
+        command = [sys.executable, "-c", SERVER, str(tmp_path), script, str(most)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        return process, f"http://127.0.0.1:{int(process.stdout.readline())}"
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    judge = slow_script(tmp_path, 0.15)
-
-    def ask(path: str, body: Any = None) -> Any:
+    def ask(address: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(url + path, data=data, headers={"content-type": "application/json"})
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        request = urllib.request.Request(address, data=data, headers={"content-type": "application/json"})
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
             return json.load(answer)
 
-    def server() -> subprocess.Popen[bytes]:
-        process = subprocess.Popen([sys.executable, "-c", SERVER, str(tmp_path), judge, str(port)])
-        for _ in range(300):
-            try:
-                ask("/healthz")
-                return process
-            except OSError:
-                time.sleep(0.05)
-        raise AssertionError("the server did not start")
-
-    first = server()
-    try:
-        id = ask("/v1/batches", {"trajectories": runs(24)})["id"]
-        while len(ask(f"/v1/batches/{id}/results")["results"]) < 4:
-            time.sleep(0.02)
-    finally:
-        os.kill(first.pid, signal.SIGKILL)
-        first.wait()
-    before = (tmp_path / "data" / "batches" / id / "run" / "results.jsonl").read_text().splitlines()
-    assert 4 <= len(before) < 24
-    second = server()
-    try:
-        for _ in range(400):
-            job = ask(f"/v1/batches/{id}")
-            if job["state"] == "done":
-                break
-            time.sleep(0.05)
-        assert job["state"] == "done", job
-        assert job["result"]["kept"] >= len(before) - 1  # the last line may have been torn by the kill
-    finally:
-        second.terminate()
-        second.wait()
-    lines = (tmp_path / "data" / "batches" / id / "run" / "results.jsonl").read_text().splitlines()
-    ids = [json.loads(line)["trajectory_id"] for line in lines if line.strip()]
+    first, url = server(6)
+    with first:
+        try:
+            id = ask(f"{url}/v1/batches", {"trajectories": runs(24)})["id"]
+            until(lambda: len(ask(f"{url}/v1/batches/{id}/results")["results"]) >= 4, "four verdicts are there")
+        finally:
+            first.kill()
+    results = tmp_path / "data" / "batches" / id / "run" / "results.jsonl"
+    before = results.read_text().splitlines()
+    assert 4 <= len(before) <= 6
+    second, url = server(1000)
+    with second:
+        try:
+            until(lambda: ask(f"{url}/v1/batches/{id}")["state"] in ("done", "failed"), "the batch is over")
+            job = ask(f"{url}/v1/batches/{id}")
+        finally:
+            second.terminate()
+    assert job["state"] == "done", job
+    assert job["result"]["kept"] >= len(before) - 1  # the last line may have been torn by the kill
+    ids = [json.loads(line)["trajectory_id"] for line in results.read_text().splitlines() if line.strip()]
     assert sorted(ids) == sorted(f"run-{k}" for k in range(1, 25))
 
 
@@ -186,7 +167,7 @@ def test_only_labels_of_people_open_the_gate(
     client = start(judge=f"fake/{script}", max_items=500)
     labelled(client, kind)
     begun = client.post("/v1/calibrations", json={"queue": "desk", "claims": ["tpr", "tnr", "kappa"]})
-    job = wait_for(client, f"/v1/calibrations/{begun.json()['id']}", seconds=60)
+    job = wait_for(client, f"/v1/calibrations/{begun.json()['id']}")
     assert job["state"] == "done", job["error"]
     certificate = job["result"]["certificate"]
     assert {claim["name"]: claim["met"] for claim in certificate["claims"] if claim["required"]} == {
@@ -257,15 +238,15 @@ def test_the_next_run_is_blind(start: Start) -> None:
     assert "ben" not in answer.text
 
 
-def test_health_answers_while_judge_calls_run(start: Start, tmp_path: Path) -> None:
-    client = start(judge=slow_script(tmp_path, 1.0))
+def test_health_answers_while_judge_calls_run(start: Start, held: HeldJudge, deployment: Deployment) -> None:
+    client = start(settings=deployment.settings.model_copy(update={"concurrency": 16}))
     with ThreadPoolExecutor(16) as pool:
         body = {"samples": 1}
         calls = [pool.submit(client.post, "/v1/score", json=body | {"trajectory": run(f"x{k}")}) for k in range(16)]
-        time.sleep(0.3)
-        begun = time.monotonic()
-        assert client.get("/healthz").status_code == 200
-        answered = time.monotonic() - begun
-        assert not any(call.done() for call in calls)
-        assert answered < 0.5
+        try:
+            until(lambda: len(held.asked) == 16, "the judge is asked for every request")
+            assert client.get("/healthz").status_code == 200  # while none of them can end
+            assert not any(call.done() for call in calls)
+        finally:
+            held.release()
         assert {call.result().status_code for call in calls} == {200}

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from held_judge import HeldJudge, until
 from running_service import Start, service_behind, wait_for
 from service_runs import runs
 
 from judge.store.jobs import KeptAnswers
 from judge.store.label_queue import Entry
 
-SLOW_S = 0.15
-
 
 @pytest.fixture
-def slow(tmp_path: Path) -> str:
-    path = tmp_path / "slow.json"
-    path.write_text(json.dumps({"default": {"score": 4, "delay": SLOW_S}}), encoding="utf-8")
+def keeping(tmp_path: Path) -> str:
+    """A judge whose replies are kept, as a model's are."""
+    path = tmp_path / "keeping.json"
+    path.write_text(json.dumps({"cache": True, "default": 4}), encoding="utf-8")
     return f"fake/{path}"
 
 
@@ -34,35 +33,30 @@ def labelled(client: Any, count: int) -> None:
         )
 
 
-def one_at_a_time(slow: str, deployment: Any) -> dict[str, Any]:
-    settings = deployment.settings.model_copy(update={"judge": slow, "concurrency": 1, "samples": 1})
-    return {"settings": settings, "judges": (slow, "rules/process")}
+def one_at_a_time(judge: str, deployment: Any) -> dict[str, Any]:
+    settings = deployment.settings.model_copy(update={"judge": judge, "concurrency": 1, "samples": 1})
+    return {"settings": settings, "judges": (judge, "rules/process")}
 
 
-def under_way(client: Any, path: str) -> dict[str, Any]:
-    deadline = time.monotonic() + 20
-    while not (job := client.get(path).json())["progress"].get("done"):
-        assert time.monotonic() < deadline, job
-        time.sleep(0.02)
-    found: dict[str, Any] = job
-    return found
+def under_way(client: Any, path: str) -> None:
+    until(lambda: bool(client.get(path).json()["progress"].get("done")), "progress is told")
 
 
 @pytest.mark.parametrize("kind", ["calibrations", "comparisons"])
 def test_a_cancelled_job_asks_nothing_more_and_certifies_nothing(
-    start: Start, slow: str, deployment: Any, kind: str
+    start: Start, held: HeldJudge, keeping: str, deployment: Any, kind: str
 ) -> None:
-    client = start(**one_at_a_time(slow, deployment))
+    held.free = 3
+    client = start(**one_at_a_time(keeping, deployment))
     labelled(client, 60)
-    body = {"queue": "desk", **({"judges": [slow, "rules/process"]} if kind == "comparisons" else {})}
+    body = {"queue": "desk", **({"judges": [keeping, "rules/process"]} if kind == "comparisons" else {})}
     path = f"/v1/{kind}/{client.post(f'/v1/{kind}', json=body).json()['id']}"
     under_way(client, path)
     assert client.delete(path).json()["state"] == "cancelled"
     workers = client.app.state.workers
-    begun = time.monotonic()
-    while workers._controls:
-        assert time.monotonic() - begun < 60 * SLOW_S / 2, "the judge is still asked"
-        time.sleep(0.02)
+    held.release()
+    until(lambda: not workers._controls, "the job is over")
+    assert len(held.asked) < 10  # of 60: those under way, and those that were begun before the end was seen
     job = client.get(path).json()
     assert (job["state"], job["result"]) == ("cancelled", None)
     assert not deployment.settings.certificates.exists()
@@ -71,18 +65,24 @@ def test_a_cancelled_job_asks_nothing_more_and_certifies_nothing(
     assert client.delete(path.replace(kind, other)).status_code == 404
 
 
-def test_a_calibration_goes_on_after_a_stop_without_judging_twice(start: Start, slow: str, deployment: Any) -> None:
-    asked = one_at_a_time(slow, deployment)
+def test_a_calibration_goes_on_after_a_stop_without_judging_twice(
+    start: Start, held: HeldJudge, keeping: str, deployment: Any
+) -> None:
+    held.free = 3
+    asked = one_at_a_time(keeping, deployment)
     client = start(**asked)
     labelled(client, 24)
     path = f"/v1/calibrations/{client.post('/v1/calibrations', json={'queue': 'desk'}).json()['id']}"
     under_way(client, path)
-    begun = time.monotonic()
-    later = start(**asked)  # ends the first, which does not judge all the rest before
-    assert time.monotonic() - begun < 20 * SLOW_S
+    workers = client.app.state.workers
+    (control,) = workers._controls.values()
+    held.let_go = lambda: control.reason is not None  # only a service that ends lets the first one go on
+    later = start(**asked)
+    assert not workers._controls
     job = wait_for(later, path)
     assert (job["state"], job["progress"]["done"]) == ("done", 24)
     assert job["result"]["certificate"]["n_labels"] == 24
+    assert sorted(held.asked) == sorted(f"run-{k}" for k in range(1, 25))
 
 
 def test_a_key_of_a_batch_that_was_begun_survives_a_server_that_never_answered(start: Start) -> None:
@@ -107,8 +107,8 @@ def test_a_key_of_a_batch_that_was_begun_survives_a_server_that_never_answered(s
     assert found.begin("local", "k3", "score", "b") is None  # free again
 
 
-def test_one_key_at_the_same_time_is_done_once(start: Start, slow: str) -> None:
-    client = start(judge=slow)
+def test_one_key_at_the_same_time_is_done_once(start: Start, held: HeldJudge) -> None:
+    client = start()
     answers: list[Any] = []
 
     def ask(samples: int) -> None:
@@ -118,9 +118,11 @@ def test_one_key_at_the_same_time_is_done_once(start: Start, slow: str) -> None:
     threads = [threading.Thread(target=ask, args=(1,)) for _ in range(6)]
     for thread in threads:
         thread.start()
+    until(lambda: len(answers) == 5, "all but the first are answered")
+    held.release()
     for thread in threads:
         thread.join()
-    assert sorted({answer.status_code for answer in answers}) in ([200], [200, 409])
+    assert sorted(answer.status_code for answer in answers) == [200, *[409] * 5]
     assert {answer.headers.get("retry-after") for answer in answers if answer.status_code == 409} <= {"5"}
     assert 'judge_verdicts_total{status="ok"} 1' in client.get("/metrics").text
     ask(2)

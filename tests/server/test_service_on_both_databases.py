@@ -39,7 +39,7 @@ class Asked:
 
     def job(self, path: str, **options: Any) -> None:
         """Waits for a job to end, and writes down how it ended."""
-        self.answers.append(("JOB", still(path), 200, still(wait_for(self.client, path, seconds=60, **options))))
+        self.answers.append(("JOB", still(path), 200, still(wait_for(self.client, path, **options))))
 
 
 def still(value: Any) -> Any:

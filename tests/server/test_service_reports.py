@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from held_judge import HeldJudge
 from running_service import Start, wait_for
 from service_runs import RATERS, runs
 
@@ -50,7 +50,7 @@ def test_judges_are_compared_on_a_queue_and_the_report_is_a_page(start: Start) -
             body = {"queue": "desk", "trajectory_id": run, "value": value, "rater": rater}
             assert client.post("/v1/labels", json=body).status_code == 201
     begun = client.post("/v1/comparisons", json={"queue": "desk", "judges": list(BOTH), "criterion": "process"})
-    job = wait_for(client, f"/v1/comparisons/{begun.json()['id']}", seconds=60)
+    job = wait_for(client, f"/v1/comparisons/{begun.json()['id']}")
     assert job["state"] == "done", job["error"]
     assert {row["judge"] for row in job["result"]["judges"]} == set(BOTH)
     assert job["result"]["label_set"] == "desk"
@@ -76,10 +76,10 @@ def test_a_set_of_the_deployment_is_calibrated_on_and_its_certificate_listed(sta
     assert client.post("/reports/comparison", content=body, headers=FORM).status_code == 200
     (calibration,) = client.get("/v1/calibrations").json()["jobs"]
     (comparison,) = client.get("/v1/comparisons").json()["jobs"]
-    done = wait_for(client, f"/v1/calibrations/{calibration['id']}", seconds=60)
+    done = wait_for(client, f"/v1/calibrations/{calibration['id']}")
     assert done["state"] == "done", done["error"]
     assert done["result"]["certificate"]["scope"]["label_set"] == "ours"
-    assert wait_for(client, f"/v1/comparisons/{comparison['id']}", seconds=60)["state"] == "done"
+    assert wait_for(client, f"/v1/comparisons/{comparison['id']}")["state"] == "done"
     page = client.get("/reports").text
     assert done["result"]["decision"] in page
     assert f"/reports/{comparison['id']}" in page
@@ -140,10 +140,8 @@ def test_every_certificate_is_listed_with_its_state_today(start: Start, own_set:
     assert rows == {old: "expired", revoked: "revoked", valid: "certified", refused.id: refused.decision}
 
 
-def test_a_job_is_cancelled_on_the_page(start: Start, tmp_path: Path) -> None:
-    slow = tmp_path / "slow.json"
-    slow.write_text(json.dumps({"default": {"score": 4, "delay": 0.5}}), encoding="utf-8")
-    client = start(judge=f"fake/{slow}")
+def test_a_job_is_cancelled_on_the_page(start: Start, held: HeldJudge) -> None:
+    client = start()
     token = signed_in(client)
     client.post("/reports/calibration", content=f"csrf={token}&on=set:refunds", headers=FORM)
     job = client.get("/v1/calibrations").json()["jobs"][0]

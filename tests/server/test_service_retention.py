@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from held_judge import until
 from running_service import Start, key_for, service_behind, wait_for, wait_for_first_purge
 from service_runs import runs
 from sqlalchemy import Engine, update
@@ -126,10 +126,7 @@ def test_the_service_purges_when_it_starts_and_says_what_is_due(start: Start) ->
         connection.execute(update(JOBS).values(updated_at=stamp(days(-8))))
     assert purged(service_behind(client)) == Purged()  # nothing was said about verdicts
     later = start(retention=Retention(verdicts=7))
-    deadline = time.monotonic() + 60
-    while later.get(f"{path}/results").status_code != 410:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: later.get(f"{path}/results").status_code == 410, "the verdicts are deleted")
     assert later.get(path).json()["result"]["summary"]["scored"] == 2  # counts stay
     third = start(retention=Retention(batches=100))
     wait_for_first_purge(third)
