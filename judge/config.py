@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic import ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 from judge.errors import ConfigError
 from judge.types.escalation import EscalationRules
@@ -28,7 +28,13 @@ DEFAULT_LOCAL_JUDGE = "local/smollm2-135m"
 Structured = Literal["json_schema", "json_object", "tool", "plain"]
 
 
-class ProviderSettings(Record):
+class Finite(Record):
+    """Settings in which no number is infinite: what has no limit is None."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
+class ProviderSettings(Finite):
     """How one provider is reached.
 
     Attributes:
@@ -50,7 +56,7 @@ class ProviderSettings(Record):
     tokens_per_minute: float | None = Field(default=None, gt=0)
 
 
-class BatchApiSettings(Record):
+class BatchApiSettings(Finite):
     """How the batch API of a provider is used (`--engine provider-batch`).
 
     Attributes:
@@ -73,7 +79,7 @@ class BatchApiSettings(Record):
     price_share: float | None = Field(default=None, ge=0, le=1)
 
 
-class ModelSettings(Record):
+class ModelSettings(Finite):
     """What is known of one model, by the judge's full name; overrides what the package knows.
 
     Attributes:
@@ -92,7 +98,7 @@ class ModelSettings(Record):
     small: bool = False
 
 
-class Settings(Record):
+class Settings(Finite):
     """Everything a run depends on that is not its input.
 
     Attributes:
@@ -303,7 +309,18 @@ def load_settings(
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise _explain(error, path if path.exists() else None) from None
+        field = str(error.errors()[0]["loc"][0]) if error.errors()[0]["loc"] else ""
+        raise _explain(error, _origin(field, flags or {}, env, path if path.exists() else None)) from None
+
+
+def _origin(field: str, flags: Mapping[str, Any], env: Mapping[str, str], path: Path | None) -> str:
+    """Where the value of a field came from, as words behind its name; nothing for a flag."""
+    if flags.get(field) is not None:
+        return ""
+    for name, of in _FROM_ENVIRONMENT.items():
+        if of == field and env.get(name):
+            return f" in {name}"
+    return f" in {path}" if path else ""
 
 
 _EXPORTERS = (
@@ -331,6 +348,8 @@ def _read(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def _with_base_urls(providers: Any, env: Mapping[str, str]) -> Any:
@@ -448,10 +467,9 @@ def keep_ray_offline(environment: MutableMapping[str, str] | None = None) -> Non
     env.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 
-def _explain(error: ValidationError, path: Path | None) -> ConfigError:
+def _explain(error: ValidationError, origin: str) -> ConfigError:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
-    origin = f" in {path}" if path else ""
     if first["type"] == "extra_forbidden":
         owner: type[Record] = Settings
         if where.startswith("providers."):
