@@ -7,17 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judge.cli.output import note
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.types import Reference, Trajectory
     from judge.types.probe import ProbeReport
+    from judge.types.trajectory import Diagnostic
 
 
 def trajectories(
     paths: Sequence[str], *, format: str | None, mapping: str | None, limit: int | None
 ) -> Iterator[Trajectory]:
-    """Trajectories of all files in order, at most `limit` in all, as they are read."""
+    """Trajectories of all files in order, at most `limit` in all, as they are read.
+
+    Lines that are no JSON are told when a file has been read: what stood in them is in no count.
+    """
     from judge.importers import load
 
     left = limit
@@ -25,10 +30,14 @@ def trajectories(
     for path in paths:
         if left is not None and left <= 0:
             return
-        for trajectory in load(path, format=format, mapping=fields, limit=left):
+        unread: list[Diagnostic] = []
+        for trajectory in load(path, format=format, mapping=fields, limit=left, unread=unread.append):
             yield trajectory
             if left is not None:
                 left -= 1
+        if unread:
+            lines = "1 line is" if len(unread) == 1 else f"{len(unread)} lines are"
+            note(f"{path}: {lines} no JSON and in no count: {unread[0].message}")
 
 
 def mapping_file(path: str | None) -> Mapping[str, Any] | None:

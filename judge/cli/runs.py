@@ -122,7 +122,10 @@ def export(
                     sys.stdout.write(line.decode("utf-8"))
             return
         count = export_run(folder, Path(out), cast("ExportFormat | None", format))
+        missing = folder.counts().items - count
     if as_json:
-        emit({"path": out, "verdicts": count})
-    else:
-        note(f"{count:,} verdicts written to {out}.")
+        emit({"path": out, "verdicts": count, "missing": max(missing, 0)})
+        return
+    note(f"{count:,} verdicts written to {out}.")
+    if missing > 0:
+        note(f"Not in it, since they have no verdict yet: {missing:,}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,20 +34,18 @@ from judge.store.batch_ledger import check_nothing_at_provider
 from judge.store.index import Spend
 from judge.store.jsonl import write_verdicts
 from judge.store.manifest import MANIFEST, InputFile, Manifest, input_file, read_manifest, versions
-from judge.store.run_folder import RunFolder
+from judge.store.run_folder import PEOPLE, RunFolder
 from judge.types.escalation import PERSON
 from judge.types.record import Record, fingerprint
 from judge.types.reference import Reference
 from judge.types.rubric import Rubric
 from judge.types.stop_rule import StopRule
-from judge.types.trajectory import Trajectory
+from judge.types.trajectory import Diagnostic, Trajectory
 from judge.types.verdict import Verdict
 from judge.voting import Summary, VerdictSums
 from judge.voting.exact import exact
 
 LOG = logging.getLogger("judge.batch")
-PEOPLE = "people.jsonl"
-"""Verdicts of a run folder that wait for a person, written anew at the end of each session."""
 
 
 class BatchResult(Record):
@@ -221,7 +220,9 @@ class _Session:
                 with RunFolder.start(self._path, manifest, resume=resume, new_input=new_input) as folder:
                     if not isinstance(engine, ProviderBatchEngine):
                         check_nothing_at_provider(self._path)
-                    folder.scan(self._trajectories())
+                    unread: Counter[str] = Counter()
+                    if folder.scan(self._trajectories(lambda line: unread.update([line.code]))):
+                        folder.unread(unread.total())
                     return await self._run(folder, engine, opened, setup, count_earlier=count_earlier, begun=begun)
 
     async def _check_escalation(self, bench: Bench, engine: BatchEngine, *, require_trust: bool) -> None:
@@ -250,7 +251,13 @@ class _Session:
         begun: float,
     ) -> BatchOutcome:
         pending = folder.n_pending()
-        kept = folder.counts().items - pending
+        counts = folder.counts()
+        kept = counts.items - pending
+        if counts.unread_lines:
+            self._notice(
+                f"Lines of the input that are no JSON and stand in no count: {counts.unread_lines} "
+                "(`judge convert IN --json` shows the first)."
+            )
         totals = _Totals(folder, self._settings.stop if self._settings.samples is None else None)
         error: JudgeError | None = None
         if pending:
@@ -341,12 +348,13 @@ class _Session:
                 folder.save_summary({"min_coverage": self._settings.min_coverage, "result": result.to_json()})
         return result
 
-    def _trajectories(self) -> Iterator[Trajectory]:
+    def _trajectories(self, unread: Callable[[Diagnostic], None] | None = None) -> Iterator[Trajectory]:
         left = self._reading["limit"]
         for path in self._inputs:
             if left is not None and left <= 0:
                 return
-            found = load(path, format=self._reading["format"], mapping=self._reading["mapping"], unique=False)
+            how = {name: self._reading[name] for name in ("format", "mapping")}
+            found = load(path, **how, unique=False, unread=unread)
             for trajectory in found if left is None else islice(found, left):
                 yield trajectory
                 if left is not None:

@@ -87,18 +87,19 @@ class Count:
 
     def cause(self, error: BaseException) -> BaseException:
         """The error that stopped the run, saying how far it came."""
+        if not isinstance(error, BudgetReached | TerminalError):
+            return error
         left = f"{self._total - self._done} left" if self._total is not None else "the rest left"
+        said = error.message if error.message.endswith((".", "!", "?")) else f"{error.message}."
         if isinstance(error, BudgetReached):
-            return BudgetReached(f"{error.message} {self._done} judged, {left}.", hint=error.hint)
-        if isinstance(error, TerminalError):
-            return TerminalError(
-                f"{error.message} {self._done} judged, {left}.",
-                hint=error.hint,
-                provider=error.provider,
-                status_code=error.status_code,
-                reason=error.reason,
-            )
-        return error
+            return BudgetReached(f"{said} {self._done} judged, {left}.", hint=error.hint)
+        return TerminalError(
+            f"{said} {self._done} judged, {left}.",
+            hint=error.hint,
+            provider=error.provider,
+            status_code=error.status_code,
+            reason=error.reason,
+        )
 
 
 def reference_of(trajectory: Trajectory, given: References) -> Reference | None:

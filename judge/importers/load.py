@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,6 +39,7 @@ def load(
     mapping: Mapping[str, Any] | None = None,
     limit: int | None = None,
     unique: bool = True,
+    unread: Callable[[Diagnostic], None] | None = None,
 ) -> Iterator[Trajectory]:
     """Trajectories of one file, as they are read; "-" is standard input.
 
@@ -51,13 +52,14 @@ def load(
         limit: At most so many trajectories.
         unique: Make ids unique within the file, for which all of them are held in memory; False leaves them as they
             stand, for a caller who looks for repeats.
+        unread: Takes a note on each line of this file that is no JSON, as it is met; a trajectory has it too.
 
     Raises:
         TraceError: The file cannot be read, or nothing in it is a trajectory. It may come late, from the iterator.
         AmbiguousFormat: Two formats fit equally well.
         UnknownName: No importer is called `format`.
     """
-    return open_trace(path, format=format, mapping=mapping, limit=limit, unique=unique).trajectories
+    return open_trace(path, format=format, mapping=mapping, limit=limit, unique=unique, unread=unread).trajectories
 
 
 def open_trace(
@@ -67,6 +69,7 @@ def open_trace(
     mapping: Mapping[str, Any] | None = None,
     limit: int | None = None,
     unique: bool = True,
+    unread: Callable[[Diagnostic], None] | None = None,
 ) -> Opened:
     """As `load`, with the format that was found and the claims of all."""
     words = read_mapping(mapping)
@@ -78,7 +81,7 @@ def open_trace(
         importer = find("importers", choose(candidates, document.head, words, document.shown))
     if importer.name == "native" and document.head.lines:
         document.shortcut.parse = quick_native
-    found = _Reading(document, importer, mapping).run()
+    found = _Reading(document, importer, mapping, unread).run()
     if unique:
         found = _numbered(found)
     return Opened(importer.name, candidates, found if limit is None else islice(found, max(limit, 0)))
@@ -105,7 +108,14 @@ def _numbered(trajectories: Iterator[Trajectory]) -> Iterator[Trajectory]:
 class _Reading:
     """One pass over a document, with what was odd about a line handed to the trajectory it belongs to."""
 
-    def __init__(self, document: Document, importer: Importer, mapping: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self,
+        document: Document,
+        importer: Importer,
+        mapping: Mapping[str, Any] | None,
+        unread: Callable[[Diagnostic], None] | None,
+    ) -> None:
+        self._unread = unread
         self._document = document
         self._importer = importer
         self._mapping = mapping
@@ -145,7 +155,10 @@ class _Reading:
     def _records(self) -> Iterator[tuple[str, Any]]:
         for entry in self._document:
             if isinstance(entry, Fault):
-                self._odd.append((entry.line, Diagnostic(code=entry.code, message=entry.message)))
+                fault = Diagnostic(code=entry.code, message=entry.message)
+                self._odd.append((entry.line, fault))
+                if self._unread is not None:
+                    self._unread(fault)
                 continue
             for note in entry.notes:
                 where = f"line {entry.line}: " if entry.line is not None else ""

@@ -99,6 +99,8 @@ def run_text(manifest: Manifest, counts: Counts, spend: Spend, summary: Summary)
     lines = [f"{manifest.rubric} by {manifest.judge}, begun {manifest.created}"]
     lines += [f"  input: {file.path} ({file.bytes:,} bytes, sha256 {file.sha256[:12]})" for file in manifest.inputs]
     lines.append(f"{plural(counts.items, 'trajectory', 'trajectories')}, {counts.pending:,} left to judge")
+    if counts.unread_lines:
+        lines.append(f"{plural(counts.unread_lines, 'line')} of the input not JSON: what stood there is no trajectory")
     if counts.replaced:
         lines.append(f"{plural(counts.replaced, 'older verdict')} replaced by newer ones")
     if counts.removed:

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from judge.errors import MissingExtra, UsageError
 from judge.store.manifest import beside
-from judge.store.run_folder import RunFolder
+from judge.store.run_folder import OWN, PEOPLE, RunFolder
 from judge.types.verdict import Verdict
 
 ExportFormat = Literal["jsonl", "csv", "parquet"]
@@ -54,7 +54,7 @@ def export_run(folder: RunFolder, target: Path, format: ExportFormat | None = No
         format: By the ending of `target` when None.
 
     Raises:
-        UsageError: The format is not known, or the file cannot be written.
+        UsageError: The format is not known, the file cannot be written, or it is one of the run itself.
         MissingExtra: Parquet needs the extra [export].
     """
     chosen = format or target.suffix.lstrip(".").lower()
@@ -62,6 +62,7 @@ def export_run(folder: RunFolder, target: Path, format: ExportFormat | None = No
         raise UsageError(
             f"{str(target)!r} names no format of an export.", hint=f"Known: {', '.join(get_args(ExportFormat))}."
         )
+    _check_not_of(folder, target)
     if chosen == "parquet" and importlib.util.find_spec("pyarrow") is None:
         raise MissingExtra("Parquet needs pyarrow, which is not installed.", hint="pip install 'trajudge[export]'")
     temporary: Path | None = None
@@ -80,6 +81,17 @@ def export_run(folder: RunFolder, target: Path, format: ExportFormat | None = No
         if temporary is not None:
             temporary.unlink(missing_ok=True)
     return count
+
+
+def _check_not_of(folder: RunFolder, target: Path) -> None:
+    """Refuses a target that the run is made of: a file of its folder, or its input."""
+    own = [folder.path / name for name in (*OWN, PEOPLE)]
+    if any(
+        target.resolve() == path.resolve() for path in (*own, *(Path(file.path) for file in folder.manifest.inputs))
+    ):
+        raise UsageError(
+            f"{str(target)!r} belongs to the run that is to be exported.", hint="Name another file with --out."
+        )
 
 
 def row(verdict: Verdict) -> dict[str, Any]:

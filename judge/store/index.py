@@ -51,6 +51,7 @@ class Counts(Record):
         removed: Trajectories with a verdict that are no longer in the input.
         bad_lines: Lines of the results file that are no verdict of this run.
         replaced: Verdicts that a newer one took the place of.
+        unread_lines: Lines of the input that are no JSON: what stood in them is no item.
     """
 
     items: int
@@ -59,6 +60,7 @@ class Counts(Record):
     removed: int
     bad_lines: int
     replaced: int
+    unread_lines: int = 0
 
 
 class Spend(Record):
@@ -101,6 +103,11 @@ class Index:
         """One remembered fact about the run."""
         row = self._sql.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
+
+    def unread(self, lines: int) -> None:
+        """Remembers how many lines of the input could not be read."""
+        with self._sql:
+            self._set("unread_lines", lines)
 
     def _set(self, name: str, value: object) -> None:
         self._sql.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (name, str(value)))
@@ -269,6 +276,7 @@ class Index:
             removed=self._count("position IS NULL AND offset IS NOT NULL"),
             bad_lines=int(self._tally["bad_lines"]),
             replaced=int(self._tally["replaced"]),
+            unread_lines=int(self.fact("unread_lines") or 0),
         )
 
     def spend(self) -> Spend:

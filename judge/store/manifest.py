@@ -85,7 +85,8 @@ def input_file(path: str | Path, *, known: Sequence[InputFile] = ()) -> InputFil
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
     except OSError as error:
-        raise UsageError(f"The input {str(path)!r} cannot be read: {error.strerror or error}.") from None
+        hint = "Give the trace files in it, one by one or by a pattern." if Path(path).is_dir() else ""
+        raise UsageError(f"The input {str(path)!r} cannot be read: {error.strerror or error}.", hint=hint) from None
     return InputFile(path=str(path), bytes=facts.st_size, modified_ns=facts.st_mtime_ns, sha256=digest.hexdigest())
 
 

@@ -43,6 +43,8 @@ from judge.types.verdict import Verdict
 
 RESULTS = "results.jsonl"
 SUMMARY = "summary.json"
+PEOPLE = "people.jsonl"
+"""Verdicts of a run that wait for a person, written anew at the end of each session."""
 OWN = {MANIFEST, RESULTS, SUMMARY, INDEX, f"{INDEX}-wal", f"{INDEX}-shm", LOCK}
 """All files of a run that left no requests at a provider. One that ended before its first verdict is begun anew."""
 LISTED = 20
@@ -145,6 +147,10 @@ class RunFolder:
                 self._take_away()
             raise
         return True
+
+    def unread(self, lines: int) -> None:
+        """Remembers how many lines of the input were no JSON, so that no trajectory is missing in silence."""
+        self._index.unread(lines)
 
     def _take_away(self) -> None:
         self.close()

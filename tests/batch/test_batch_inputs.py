@@ -1,0 +1,92 @@
+"""Inputs and outputs of a batch that are broken or misplaced: nothing is missing or overwritten in silence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from batch_items import write_items
+
+from judge.cli.main import run
+from judge.engine.batch import judge_batch
+from judge.engine.run import Count
+from judge.errors import TerminalError, UsageError
+from judge.store.export import export_run
+from judge.store.run_folder import RunFolder
+
+RULES = {"judge": "rules/process", "cache": False}
+
+
+def _torn(path: Path) -> Path:
+    """Four trajectories, of which the second and the last are broken off."""
+    write_items(path, 4)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([lines[0], lines[1][:40], lines[2], lines[3][:40]]), encoding="utf-8")
+    return path
+
+
+def test_lines_of_the_input_that_cannot_be_read_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = _torn(tmp_path / "in.jsonl"), str(tmp_path / "run")
+    arguments = ["batch", str(source), "--judge", "rules/process", "--out", out]
+    for further in ([], ["--resume"]):
+        assert run([*arguments, *further]) == 0
+        assert "Lines of the input that are no JSON and stand in no count: 2" in capsys.readouterr().err
+    assert run(["runs", "show", out]) == 0
+    assert "2 lines of the input not JSON" in capsys.readouterr().out
+    assert run(["runs", "show", out, "--json"]) == 0
+    counts = json.loads(capsys.readouterr().out)["counts"]
+    assert (counts["items"], counts["unread_lines"]) == (2, 2)
+
+
+def test_commands_over_traces_tell_lines_that_they_pass_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = _torn(tmp_path / "in.jsonl")
+    for command in (["metrics"], ["score", "--judge", "rules/process"]):
+        assert run([command[0], str(source), *command[1:], "--json"]) == 0
+        said = capsys.readouterr()
+        assert len(json.loads(said.out)["results"]) == 2
+        assert f"{source}: 2 lines are no JSON and in no count: line 2 is not JSON" in said.err
+
+
+def test_a_clean_input_tells_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write_items(tmp_path / "in.jsonl", 2)
+    assert run(["batch", str(source), "--judge", "rules/process", "--out", str(tmp_path / "run")]) == 0
+    assert run(["metrics", str(source)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_an_export_does_not_write_over_the_run_or_its_input(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 3)
+    judge_batch([source], "process", out=tmp_path / "run", **RULES)
+    before = {path: path.read_bytes() for path in (source, tmp_path / "run" / "results.jsonl")}
+    with RunFolder.read(tmp_path / "run") as folder:
+        for path in (*before, tmp_path / "run" / "." / "manifest.json", tmp_path / "run" / "people.jsonl"):
+            with pytest.raises(UsageError, match="belongs to the run"):
+                export_run(folder, path, "jsonl")
+        assert export_run(folder, tmp_path / "run" / "export.jsonl") == 3
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_an_export_of_an_unfinished_run_says_how_many_are_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = write_items(tmp_path / "in.jsonl", 3), str(tmp_path / "run")
+    assert run(["batch", str(source), "--judge", "rules/process", "--out", out, "--deadline", "0"]) == 5
+    capsys.readouterr()
+    assert run(["runs", "export", out, "--out", str(tmp_path / "x.csv")]) == 0
+    assert "no verdict yet: 3" in capsys.readouterr().err
+    assert run(["runs", "export", out, "--out", str(tmp_path / "x.csv"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"path": str(tmp_path / "x.csv"), "verdicts": 0, "missing": 3}
+
+
+def test_a_folder_as_input_is_refused_with_what_to_give(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read") as caught:
+        judge_batch([tmp_path], "process", out=tmp_path / "run", **RULES)
+    assert "by a pattern" in caught.value.hint
+
+
+def test_what_a_server_said_ends_before_the_count_begins() -> None:
+    ended = Count(10).cause(TerminalError("openai/m answered 401: bad key", provider="openai/m", reason="auth"))
+    assert str(ended).startswith("openai/m answered 401: bad key. 0 judged, 10 left.")
