@@ -66,6 +66,7 @@ def attack(url: str, folder: Path, *options: str, environment: dict[str, str]) -
     """Exit status and words of one run of schemathesis."""
     program = [Path(sys.executable).parent / "schemathesis", "run", url, "--checks", "not_a_server_error"]
     more = ["--generation-database", "none", "--no-color", "--continue-on-failure", "--seed", "7"]
+    more += ["--request-timeout", "120"]  # for a machine that is busy with something else
     done = subprocess.run(
         [*program, *options, *more], capture_output=True, text=True, cwd=folder, env={**os.environ, **environment}
     )

@@ -41,7 +41,7 @@ def traces(tmp_path: Path) -> Path:
 def example(name: str, *arguments: object, folder: Path, **environment: str) -> str:
     """What an example prints; it runs in `folder`."""
     process = begun(name, *arguments, folder=folder, **environment)
-    out, err = process.communicate("", timeout=120)
+    out, err = process.communicate("", timeout=600)
     assert process.returncode == 0, f"{out}\n{err}"
     return out
 
@@ -142,7 +142,7 @@ def test_from_runs_to_a_decision_with_curl(service: Listening, traces: Path, tmp
     assert process.stdout.readline() == f"10 runs to label. Label at {service.url}/label/mine, then press Enter here.\n"
     for id, value in RATERS["ana"].items():
         service.service.queues.save("mine", Entry(trajectory_id=id, rater="ana", value=value))
-    out, err = process.communicate("\n", timeout=120)
+    out, err = process.communicate("\n", timeout=600)
     assert process.returncode == 0, err
     assert out.splitlines()[:2] == ["state: done", "decision: undecided"]  # ten labels prove nothing
     assert len((tmp_path / "labels.jsonl").read_text().splitlines()) == 10

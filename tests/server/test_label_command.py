@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from held_judge import PATIENCE_S
 from service_runs import runs
 
 import judge
@@ -57,7 +58,7 @@ class Labelling:
 
     def page(self, url: str, **form: str) -> str:
         data = urllib.parse.urlencode(form).encode() if form else None
-        with self._browser.open(urllib.request.Request(url, data=data), timeout=30) as answer:
+        with self._browser.open(urllib.request.Request(url, data=data), timeout=PATIENCE_S) as answer:
             return str(answer.read().decode())
 
     def label(self, page: str, value: float) -> str:
@@ -70,7 +71,7 @@ class Labelling:
 
     def end(self) -> str:
         self.process.send_signal(signal.SIGINT)
-        out, err = self.process.communicate(timeout=30)
+        out, err = self.process.communicate(timeout=PATIENCE_S)
         assert self.process.returncode == 0, err
         return out
 
@@ -78,11 +79,11 @@ class Labelling:
 def test_from_a_set_to_a_set_with_labels_of_people(tmp_path: Path) -> None:
     session = Labelling(tmp_path, SHIPPED, "--rater", "ana", "-n", "6", "--seed", "3", "--json")
     with pytest.raises(urllib.error.HTTPError, match="401"):
-        urllib.request.urlopen(f"{session.site}/v1/rubrics", timeout=30)
+        urllib.request.urlopen(f"{session.site}/v1/rubrics", timeout=PATIENCE_S)
     assert "API key of the role label" in session.page(f"{session.site}/label")
     page = session.page(session.url)
     with pytest.raises(urllib.error.HTTPError, match="403"):
-        urllib.request.urlopen(session.url, timeout=30)  # a ticket opens one session
+        urllib.request.urlopen(session.url, timeout=PATIENCE_S)  # a ticket opens one session
     ids = {run.id for run in load_set(SHIPPED).trajectories}
     for k in range(3):
         body = page.partition("<section")[2].partition("</section")[0]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from held_judge import PATIENCE_S, until
 from running_service import Listening
 from service_runs import RATERS, run, runs
 
@@ -31,7 +32,7 @@ class Browser:
     def page(self, key: str | None = None, **options: Any) -> Any:
         """A page of a new session; signed in with `key`."""
         page = self._browser.new_context(**options).new_page()
-        page.set_default_timeout(8_000)
+        page.set_default_timeout(1000 * PATIENCE_S)
         page.on("request", self._seen)
         page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
@@ -50,7 +51,7 @@ class Browser:
 @pytest.fixture(scope="module")
 def opened(chromium: str) -> Iterator[Any]:
     with playwright_api.sync_playwright() as api:
-        browser = api.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = api.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=1000 * PATIENCE_S)
         yield browser
         browser.close()
 
@@ -129,23 +130,27 @@ def test_two_people_label_ten_runs_by_keyboard_and_the_report_is_there(
     boss.goto(f"{browser.url}/disagreements/desk")
     assert boss.locator("tbody tr").count() == 1
     assert "run-6" in boss.locator("tbody tr").inner_text()
-    boss.locator("tbody a").click()
+    with boss.expect_navigation():
+        boss.locator("tbody a").click()
     beside = boss.locator("aside").inner_text()
     assert "4 “Scripted.”" in beside
     assert "2 ana, [S2] decides" in beside
     assert "num tool calls: 2" in beside
 
     boss.goto(f"{browser.url}/reports")
-    boss.get_by_role("button", name="Calibrate").click()
-    for _ in range(100):
+    with boss.expect_navigation():
+        boss.get_by_role("button", name="Calibrate").click()
+
+    def reported() -> bool:
         boss.goto(f"{browser.url}/reports")
-        if boss.locator("tbody a").count():
-            break
-        boss.wait_for_timeout(200)
+        return bool(boss.locator("tbody a").count())
+
+    until(reported, "the calibration is done")
     row = boss.locator("tbody tr").first.inner_text()
     assert "done" in row
     assert "undecided" in row  # ten labels do not open a gate
-    boss.locator("tbody a").click()
+    with boss.expect_navigation():
+        boss.locator("tbody a").click()
     assert "10" in boss.locator("body").inner_text()
     assert boss.locator("svg").count() >= 1
     assert "passed_process" in boss.content()

@@ -16,7 +16,7 @@ from judge.store.retention import Retention
 from judge.store.tables import JOBS, LABELS
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
-TIMES = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00)?")
+TIMES = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00)?)?")
 IDS = re.compile(r"\b(?:(?:batch|calibration|comparison)-[0-9a-z-]+|[0-9a-f]{16}\b)")
 """Of jobs, and of certificates, which follow from their time."""
 FLEETING = ("seconds", "csrf", "cursor", "latency_s", "rows_per_s", "next", "duration_s", "elapsed_s", "seal")

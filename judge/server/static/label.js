@@ -12,7 +12,7 @@
   // What a key did, for those who do not see it.
   const say = (text) => { said.textContent = text; };
   const before = document.querySelector(".before, [role=alert]");
-  if (before) setTimeout(() => say(before.textContent), 100);
+  if (before) setTimeout(() => { if (!said.textContent.trim()) say(before.textContent); }, 100);
 
   const show = (place) => {
     if (!steps.length) return;
