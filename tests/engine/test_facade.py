@@ -86,7 +86,7 @@ def test_threads_may_score_side_by_side(settings: Settings) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=20)
+        thread.join(timeout=120)
     assert found == [4] * 8
 
 
@@ -121,7 +121,7 @@ def test_a_process_ends_without_warnings_after_both_kinds_of_calls(tmp_path: Pat
         text=True,
         encoding="utf-8",
         cwd=root,
-        timeout=60,
+        timeout=300,
     )
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "4.0", "")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,18 +24,23 @@ def loop() -> Iterator[LoopThread]:
 
 
 def interrupt_when(begun: threading.Event) -> None:
-    """Sends SIGINT to the main thread once `begun` is set."""
+    """Sends SIGINT to the main thread once `begun` is set and that thread waits."""
 
     def send() -> None:
         begun.wait()
-        time.sleep(0.2)  # the main thread is waiting by then
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        main = threading.main_thread().ident or 0
+        while sys._current_frames()[main].f_code is not threading.Condition.wait.__code__:
+            time.sleep(0.001)
+        signal.pthread_kill(main, signal.SIGINT)
 
     threading.Thread(target=send, daemon=True).start()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a signal cannot be sent to one thread on Windows")
-def test_an_interrupt_ends_the_work_once_it_has_closed_its_connections(loop: LoopThread) -> None:
+def test_an_interrupt_ends_the_work_once_it_has_closed_its_connections(
+    loop: LoopThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judge.engine.loop.UNWIND_S", 60.0)
     begun = threading.Event()
     closed: list[str] = []
 

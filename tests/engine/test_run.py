@@ -125,7 +125,9 @@ def test_a_slow_first_one_does_not_let_the_rest_pile_up(settings: Settings) -> N
     class SlowFirst(Paid):
         async def complete(self, request: Request) -> Reply:
             if request.subject.trajectory_id == "t0":
-                await asyncio.sleep(0.2)
+                while read < 4 * 4:
+                    await asyncio.sleep(0.001)
+                await asyncio.sleep(0.1)  # in which more would be read, if it could be
                 ahead.append(read)
             return await super().complete(request)
 

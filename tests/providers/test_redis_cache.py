@@ -213,11 +213,12 @@ def test_a_failed_call_lets_the_next_one_try(server: RedisServer, cache: RedisCa
 
 
 def test_a_call_longer_than_the_lease_keeps_its_claim(server: RedisServer, raw: Any, run: Any) -> None:
-    first, second = short(server, 0.3), short(server, 0.3)
+    """Renewed at a third of the lease: only a loop that stands still for two thirds of it would lose the claim."""
+    first, second = short(server, 4.0), short(server, 4.0)
     work: list[str] = []
 
     async def together() -> None:
-        await asyncio.gather(ask(first, work, "long", seconds=1.2), ask(second, work, "waits", seconds=0.0))
+        await asyncio.gather(ask(first, work, "long", seconds=5.0), ask(second, work, "waits", seconds=0.0))
 
     run(together())
     assert work == ["long"]
@@ -227,11 +228,11 @@ def test_a_call_longer_than_the_lease_keeps_its_claim(server: RedisServer, raw: 
 
 def test_a_process_that_died_is_overtaken_when_its_claim_expires(server: RedisServer, raw: Any, run: Any) -> None:
     cache = short(server, 0.5)
-    assert cache.claim("k", "dead") is not None
     work: list[str] = []
     begun = time.monotonic()
+    assert cache.claim("k", "dead") is not None
     run(ask(cache, work, "heir", seconds=0.0))
-    assert 0.4 <= time.monotonic() - begun < 10
+    assert time.monotonic() - begun >= 0.49
     assert work == ["heir"]
     cache.close()
 
@@ -283,25 +284,26 @@ def test_a_wrong_option_in_the_address_is_named_without_its_value(query: str, se
 
 def test_it_warns_once_counts_and_comes_back(server: RedisServer, raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(redis_cache, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(redis_cache, "TIMEOUT_S", 1.0)
     cache = RedisCache(server.url, server.address, clock=lambda: now[0])
     cache.put("k", "text")
+    asked: list[Any] = []
+    execute = cache._server.execute_command
+    cache._server.execute_command = lambda *given, **options: asked.append(given) or execute(*given, **options)
     server.stop_answering()
     try:
         with pytest.warns(CacheWarning, match="failed while reading"):
             assert cache.get("k") is None
-        begun = time.monotonic()
         for _ in range(100):
             assert cache.get("k") is None  # pytest makes a second warning an error
         cache.put("k", "lost")
-        assert time.monotonic() - begun < 0.2  # it is not asked while it is away
+        assert len(asked) == 1  # it is not asked while it is away
         assert cache.failures == 102
         now[0] += redis_cache.AWAY_S
         assert cache.get("k") is None  # asked again, in vain
         now[0] += redis_cache.AWAY_S  # too early: in vain twice, so twice as long
-        begun = time.monotonic()
         assert cache.get("k") is None
-        assert time.monotonic() - begun < 0.2
+        assert len(asked) == 2
     finally:
         server.answer_again()
     now[0] += redis_cache.AWAY_S

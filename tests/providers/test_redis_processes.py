@@ -79,7 +79,7 @@ def test_two_processes_pay_once_for_each_sample(tmp_path: Path) -> None:
         for work in works:
             work.mkdir()
         running = [score(traces, work, f"{judge.url}", redis.url) for work in works]
-        ended = [process.communicate(timeout=120) for process in running]
+        ended = [process.communicate(timeout=600) for process in running]
         cache = RedisCache(redis.url, redis.address)
         entries = cache.stats()["entries"]
         cache.close()
@@ -180,7 +180,7 @@ def tls_front(certificate: Path, port: int) -> Iterator[int]:
             back = threading.Thread(target=pump, args=(server, client), daemon=True)
             back.start()
             pump(client, server)
-            back.join(timeout=5)
+            back.join(timeout=60)
             client.close()
             server.close()
 
@@ -191,7 +191,7 @@ def tls_front(certificate: Path, port: int) -> Iterator[int]:
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join(timeout=5)
+        thread.join(timeout=60)
 
 
 def test_a_cache_over_tls(certificate: Path, make_settings: Any) -> None:
