@@ -205,7 +205,8 @@ def stability_interval(
     """Two-sided interval in [0, 1] of `vote_stability`, clustered by `groups`; None where tasks cannot give one.
 
     Counted changes have that of a share. Modelled ones have a jackknife: the model is fitted without each task in turn,
-    on the scale of log odds, with Student's t. It knows nothing of how far the model is from the truth.
+    on the scale of log odds, with Student's t. It knows nothing of how far the model is from the truth. Where no two
+    repeats of any item differ, the fit stands at its edge and its spread over tasks says nothing: None.
     """
     from scipy.special import expit, logit
     from scipy.stats import t
@@ -219,7 +220,7 @@ def stability_interval(
         each = [_disjoint_changes(row[~np.isnan(row)], votes) for row in scores]
         counted = share(each, groups=cluster.tolist(), rng=rng, confidence=confidence)
         return None if counted.low is None or counted.high is None else (counted.low, counted.high)
-    if len(tasks) < 3:
+    if len(tasks) < 3 or bool((np.nanmax(scores, axis=1) == np.nanmin(scores, axis=1)).all()):
         return None
     without = [vote_stability(scores[cluster != task], votes).changes or 0.0 for task in tasks]
     odds = logit(np.clip([found.changes, *without], RARE, 1 - RARE))

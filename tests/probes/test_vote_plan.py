@@ -133,6 +133,19 @@ def test_a_judge_that_never_wavers_needs_one_vote(settings: Settings) -> None:
     assert (made.flip_rate.value, made.votes) == (0.0, 1)
 
 
+def test_more_votes_of_a_steady_judge_prove_no_more_than_its_tasks(settings: Settings) -> None:
+    """Every second run fails with all votes. No vote differs, so the interval is that of the counted share."""
+
+    def opinion(request: Any) -> tuple[float, tuple[int, ...]]:
+        return float(int(request.subject.trajectory_id[1:]) % 2), ()
+
+    made = plan_votes(runs_of(8), RUBRIC, settings=settings, judge=Priced(opinion, "openai/steady"), target=0.2)
+    highs = {point.votes: point.high for point in made.curve}
+    assert highs[1] == pytest.approx(0.3244, abs=1e-4)  # Wilson, 0 of 8: z² / (8 + z²)
+    assert set(highs.values()) == {highs[1]}
+    assert made.votes_at_worst is None
+
+
 def test_what_cannot_be_planned_is_said(settings: Settings) -> None:
     with pytest.raises(UsageError, match="1 repeats"):
         plan_votes(runs_of(3), RUBRIC, settings=settings, judge=wavering(5), repeats=1)
