@@ -253,8 +253,9 @@ def _decide(made: Comparison, one_value: float | None) -> CompareDecision:
     gap = made.separation
     if gap is not None and gap.second in level and gap.runs is not None:
         more = max(0, gap.runs - gap.have)
+        alone = ", compared alone," if len(made.judges) > 2 else ""
         words.append(
-            f"To tell {gap.first} from {gap.second} would take about {gap.runs} labelled runs"
+            f"To tell {gap.first} from {gap.second}{alone} would take about {gap.runs} labelled runs"
             + (f" of {gap.tasks} tasks" if gap.tasks is not None and made.n_groups < made.n else "")
             + (f", {more} more than now" if more else "")
             + ", if the difference is as seen."

@@ -118,7 +118,7 @@ class Separation(Record):
     """Labels that would tell the top two apart with 80 % power at .05, if their rates stay as seen.
 
     Attributes:
-        runs, tasks: Smallest number; None where the two are level.
+        runs, tasks: Smallest number; None with the reason where the two are level, or all runs are of one task.
         have: Runs that were compared.
     """
 
