@@ -31,8 +31,10 @@ def test_runs_of_few_tasks_are_counted_up_to_the_tasks_that_a_test_by_task_needs
     made = compared(judged("a", labels, labels, groups=tasks), judged("b", worse, labels, groups=tasks))
     assert made.pairs[0].better is None  # five signs: 2 / 2^5 = .0625
     assert made.separation is not None
-    assert made.separation.tasks is not None and made.separation.tasks >= 6
-    assert made.separation.runs is not None and made.separation.runs >= 24  # six tasks of four runs
+    assert made.separation.tasks is not None
+    assert made.separation.tasks >= 6
+    assert made.separation.runs is not None
+    assert made.separation.runs >= 24  # six tasks of four runs
 
 
 def test_runs_of_one_task_say_nothing_of_how_many_are_needed() -> None:
