@@ -41,6 +41,7 @@ def plan(
     from judge.engine.facade import rubric_of
     from judge.engine.probing import runs_of_sets
     from judge.engine.vote_plan import plan_votes
+    from judge.report.numbers import plural
     from judge.report.vote_plan import vote_plan_text
 
     settings = load_settings(
@@ -57,7 +58,7 @@ def plan(
     used = rubric_of(None, settings)
     what = runs_of_sets([load_set(name) for name in set_names or shipped()], used)
     total = min(limit or len(what.runs), len(what.runs))
-    note(f"{total:,} runs, {repeats} votes each.")
+    note(f"{plural(total, 'run')}, {repeats} votes each.")
     with progress("judged", total) as advance:
         made = plan_votes(
             what,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from judge.report.numbers import number, plural, steps, usd
 from judge.types import CriterionResult, Verdict, Vote
-from judge.types.escalation import REASON_WORDS
+from judge.types.escalation import PERSON, REASON_WORDS
 from judge.types.rubric import BinaryScale, LevelScale, RangeScale
 from judge.types.trajectory import Usage
 from judge.types.verdict import Escalated
@@ -101,6 +101,11 @@ def vote_text(vote: Vote, scale: BinaryScale | LevelScale | RangeScale) -> str:
     return number(vote.score)
 
 
+def _decided(by: str, count: int) -> str:
+    """`3 decided by openai/m`, `1 waiting for a person`."""
+    return f"{count} waiting for a person" if by == PERSON else f"{count} decided by {by}"
+
+
 def _cost(summary: Summary) -> str:
     """`$1.20`, `unknown`, or `at least $1.20 (3 verdicts of unknown cost)`."""
     if summary.cost_usd is None and summary.known_usd:
@@ -152,7 +157,7 @@ def summary_text(summary: Summary) -> str:
     if summary.stopping is not None:
         lines.append(_stopping(summary.stopping))
     if summary.decided_by:
-        lines.append(f"sent on: {', '.join(f'{n} decided by {name}' for name, n in summary.decided_by.items())}")
+        lines.append(f"sent on: {', '.join(_decided(name, n) for name, n in summary.decided_by.items())}")
     for group in summary.error_groups:
         lines.append(f"{plural(group.count, 'error')} of kind {group.kind}, e.g. {group.trajectory_id}: {group.hint}")
     if summary.gate == "fail":

@@ -89,7 +89,7 @@ def test_what_goes_to_a_person_has_no_score_and_keeps_the_judges(settings: Setti
     assert [found[name].score for name in "ac"] == [1, 0]
     shown = verdict_text(waiting)
     assert "decided by: person" in shown
-    assert "sent on: 1 decided by person" in summary_text(summarise(found.values()))
+    assert "sent on: 1 waiting for a person" in summary_text(summarise(found.values()))
     assert "pass; sent on: the votes are split" in shown
 
 
