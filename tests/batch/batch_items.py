@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +20,8 @@ from judge.types import Criterion, Rubric
 CRITERION = Criterion(id="quality", question="How good?", scale={"min": 1, "max": 5, "step": 1}, evidence="none")  # type: ignore[arg-type]
 RUBRIC = Rubric(id="own", version="1", title="Own", intent="To test.", criteria=(CRITERION,))
 GOOD = json.dumps({"reason": "fine", "score": 4})
+PATIENCE_S = 180.0
+"""Longer than any step of a test takes on a slow machine; where all is well nobody waits for it."""
 ITEM = re.compile(r"item-\d+")
 
 
@@ -81,14 +86,16 @@ class JudgeServer:
 
     def __init__(self, answer: Callable[[str, int], Scripted] | None = None, *, delay: float = 0.0) -> None:
         self.calls: Counter[str] = Counter()
+        self._lock = threading.Lock()
         self._answer = answer or (lambda item, before: chat(GOOD, delay=delay))
         self.server = LoopbackServer(self._serve)
 
     def _serve(self, received: Received) -> Scripted:
         found = ITEM.search(received.body["messages"][1]["content"])
         item = found[0] if found else "none"
-        before = self.calls[item]
-        self.calls[item] += 1
+        with self._lock:
+            before = self.calls[item]
+            self.calls[item] += 1
         return self._answer(item, before)
 
     @property
@@ -97,7 +104,8 @@ class JudgeServer:
 
     @property
     def requests(self) -> int:
-        return sum(self.calls.values())
+        with self._lock:
+            return sum(self.calls.values())
 
     def __enter__(self) -> JudgeServer:
         self.server.__enter__()
@@ -113,3 +121,22 @@ def recorded(folder: Path) -> list[str]:
     if not path.is_file():
         return []
     return [json.loads(line)["trajectory_id"] for line in path.read_bytes().split(b"\n")[:-1] if line.strip()]
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Waits for a condition."""
+    end = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < end, "it never came to hold"
+        time.sleep(0.01)
+
+
+def heard_on_stderr(process: subprocess.Popen[str], text: str) -> str:
+    """What a process says on stderr up to the line that holds `text`."""
+    assert process.stderr is not None
+    said = ""
+    while text not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    return said

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from batch_apis import Made
-from batch_items import RUBRIC, name_of, provider_settings, recorded, write_items
+from batch_items import PATIENCE_S, RUBRIC, name_of, provider_settings, recorded, write_items
 from faults import Fault
 from provider_runs import APIS
 
@@ -41,7 +41,7 @@ def killed_between_submit_and_save(provider: str, work: Path) -> Fault:
                     server.make(entries, metadata={"judge_batch": "another"}).looks = 2
 
         server.before_create = kill
-        killed = child.wait(timeout=120) == -signal.SIGKILL
+        killed = child.wait(timeout=PATIENCE_S) == -signal.SIGKILL
         done_before = len(recorded(folder))
         settings = provider_settings(work, server.url, api.provider, batch_api={"requests": REQUESTS})
         outcome = judge_batch([source], RUBRIC, out=folder, settings=settings, engine="provider-batch", resume=True)

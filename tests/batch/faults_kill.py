@@ -6,14 +6,16 @@ import json
 import random
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from batch_items import JudgeServer, name_of, recorded, write_items
+from batch_items import GOOD, PATIENCE_S, JudgeServer, name_of, recorded, write_items
 from faults import Fault
+from loopback import Scripted, chat
 
 from judge.store.run_folder import RunFolder
 
@@ -53,7 +55,7 @@ def forks(source: Path, folder: Path, url: str, work: Path, concurrency: int) ->
             yield Forks(process)
         finally:
             process.stdin.close()
-            process.wait(timeout=30)
+            process.wait(timeout=PATIENCE_S)
 
 
 def killed_at_random_moments(work: Path) -> Fault:
@@ -61,12 +63,29 @@ def killed_at_random_moments(work: Path) -> Fault:
     draw = random.Random(5)
     source, folder = write_items(work / "in.jsonl", ITEMS), work / "run"
     killed = again = 0
-    with JudgeServer(delay=0.01) as server, forks(source, folder, server.url, work, CONCURRENCY) as batches:
+    allowed, moved = 0, threading.Condition()
+
+    def answer(item: str, before: int) -> Scripted:
+        """Not before the kill for the last ones, however late it comes: the run is never over by then."""
+        with moved:
+            moved.wait_for(lambda: server.requests <= allowed, PATIENCE_S)
+        return chat(GOOD, delay=0.01)
+
+    def allow(requests: int) -> None:
+        nonlocal allowed
+        with moved:
+            allowed = requests
+            moved.notify_all()
+
+    with JudgeServer(answer) as server, forks(source, folder, server.url, work, CONCURRENCY) as batches:
         settled: Counter[str] = Counter()
         for number in range(KILLS):
-            ended = batches.run(resume=number > 0, kill_at=draw.randrange(1, 40), then_s=draw.uniform(0, 0.01))
+            kill_at = draw.randrange(1, 30)
+            allow(server.requests + kill_at + CONCURRENCY - 1)
+            ended = batches.run(resume=number > 0, kill_at=kill_at, then_s=draw.uniform(0, 0.01))
             killed += ended["killed"]
             settled |= Counter({name: server.calls[name] for name in recorded(folder)})
+        allow(10 * ITEMS)
         last = batches.run(resume=True)
         again = sum(server.calls[name] != count for name, count in settled.items())
         requests, most = server.requests, max(server.calls.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from batch_items import GOOD, RUBRIC, JudgeServer, settings_of, write_items
@@ -14,6 +15,8 @@ from loopback import Scripted, chat
 from judge.engine.batch import judge_batch
 
 ITEMS = 16
+WHOLE_S = 5.0
+"""For a slow-loris, whose answer takes fifteen seconds; the next one has these for the slowest machine."""
 BUSY = {"error": {"message": "busy"}}
 FIRST: dict[str, Callable[[], Scripted]] = {
     "429 with Retry-After": lambda: Scripted(429, BUSY, {"retry-after-ms": "50"}),
@@ -31,7 +34,8 @@ def provider_fault(what: str, work: Path) -> Fault:
     """Each item is judged once, with one request more than it needs."""
     source = write_items(work / "in.jsonl", ITEMS)
     with JudgeServer(lambda item, before: FIRST[what]() if before == 0 else chat(GOOD)) as server:
-        settings = settings_of(work, server.url, concurrency=8, provider={"timeout_s": 0.5})
+        slow: dict[str, Any] = {"concurrency": ITEMS, "provider": {"timeout_s": WHOLE_S}}
+        settings = settings_of(work, server.url, **(slow if what == "slow-loris" else {"concurrency": 8}))
         outcome = judge_batch([source], RUBRIC, out=work / "run", settings=settings)
         requests, most = server.requests, max(server.calls.values())
     result = outcome.result

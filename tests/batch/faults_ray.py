@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections import Counter
 from pathlib import Path
 
-from batch_items import GOOD, RUBRIC, JudgeServer, name_of, recorded, settings_of, write_items
+from batch_items import GOOD, RUBRIC, JudgeServer, name_of, recorded, settings_of, until, write_items
 from faults import Fault
 from loopback import Scripted, chat
 from ray_items import hearing, verdicts
@@ -25,13 +26,17 @@ def ray_worker_killed(work: Path) -> Fault:
     source, folder = write_items(work / "in.jsonl", ITEMS), work / "run"
     settled: Counter[str] = Counter()
     killed: list[int] = []
+    turn = threading.Lock()
 
     def answer(item: str, before: int) -> Scripted:
-        begun = heard.of("worker begins")
-        if server.requests >= KILL_AT and not killed and len(begun) > 1:
-            killed.append(begun[0]["pid"])
-            settled.update({name: server.calls[name] for name in recorded(folder)})
-            os.kill(killed[0], signal.SIGKILL)
+        until(lambda: len(heard.of("worker begins")) > 1)  # the first is not done before the second has begun
+        with turn:
+            if server.requests >= KILL_AT and not killed and recorded(folder):
+                killed.append(heard.of("worker begins")[0]["pid"])
+                settled.update({name: server.calls[name] for name in recorded(folder)})
+                os.kill(killed[0], signal.SIGKILL)
+        if killed:
+            until(lambda: len(heard.of("worker begins")) > 2)  # nor those that are left before the third has
         return chat(GOOD, delay=0.05)
 
     with JudgeServer(answer) as server, hearing() as heard:

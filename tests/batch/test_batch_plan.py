@@ -57,6 +57,16 @@ def test_a_provider_s_batch_api_is_planned_at_its_price(tmp_path: Path) -> None:
     batched = plan_batch([source], RUBRIC, out=tmp_path / "run", engine="provider-batch", settings=settings)
     assert usual.cost_high is not None
     assert batched.cost_high == pytest.approx(usual.cost_high / 2)
+    # the two sure votes of a verdict are one request elsewhere; in a batch each is its own
+    several = settings.model_copy(update={"samples": None})
+    usual, batched = (
+        plan_batch([source], RUBRIC, out=tmp_path / "run", engine=engine, settings=several)
+        for engine in ("local", "provider-batch")
+    )
+    assert (usual.calls_low, usual.calls_high) == (3, 9)
+    assert (batched.calls_low, batched.calls_high) == (6, 9)
+    assert usual.cost_low is not None
+    assert batched.cost_low == pytest.approx(usual.cost_low)  # twice the prompts at half the price
     with pytest.raises(UnknownName, match="provider-batsh"):
         plan_batch([source], RUBRIC, out=tmp_path / "run", engine="provider-batsh", settings=settings)
 

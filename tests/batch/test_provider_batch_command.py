@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from batch_apis import BatchServer
-from batch_items import RUBRIC, name_of, write_items
+from batch_items import PATIENCE_S, RUBRIC, name_of, write_items
 from provider_runs import APIS, USD_A_REPLY, Api
 
 from judge.cli.main import run as command
@@ -119,7 +119,7 @@ def test_the_first_ctrl_c_saves_and_says_how_to_come_back(api: Api, server: Batc
             assert process.stderr is not None
             first = process.stderr.readline()
             process.send_signal(signal.SIGINT)
-            _, rest = process.communicate(timeout=60)
+            _, rest = process.communicate(timeout=PATIENCE_S)
         finally:
             process.kill()
     assert first == "Batch 1 is with the provider as batch_001: 4 requests.\n"

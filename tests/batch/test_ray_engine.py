@@ -11,14 +11,25 @@ import random
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from batch_items import GOOD, RUBRIC, JudgeServer, name_of, recorded, settings_of, write_items
+from batch_items import (
+    GOOD,
+    PATIENCE_S,
+    RUBRIC,
+    JudgeServer,
+    heard_on_stderr,
+    name_of,
+    recorded,
+    settings_of,
+    until,
+    write_items,
+)
 from faults_ray import ray_worker_killed
 from loopback import Scripted, chat
 from ray_items import DIFFERS, bare, hearing, verdicts
@@ -72,10 +83,7 @@ def cluster() -> Iterator[str]:
     finally:
         started = offspring() - before
         ray.shutdown()
-        until = time.monotonic() + 20
-        while (left := started & offspring()) and time.monotonic() < until:
-            time.sleep(0.1)
-        assert not left, f"{len(left)} of {len(started)} processes are left of Ray"
+        until(lambda: not started & offspring())  # no process is left of Ray
 
 
 def on(engine: str, source: Path, folder: Path, **options: Any) -> BatchOutcome:
@@ -200,6 +208,7 @@ def test_the_cap_holds_over_all_workers(tmp_path: Path) -> None:
     def answer(item: str, before: int) -> Scripted:
         tokens = (1, 0) if next(numbers) < 40 else (draw.randrange(1, 900), draw.choice([0, 100, 300]))
         bills.append(sum(tokens) * 1000.0 / 1e6)
+        until(lambda: server.requests > 8 and len(heard.of("worker begins")) == 2)
         reply = chat(GOOD, tokens=tokens, delay=0.1)
         if draw.random() < 0.1:
             reply.body["usage"] = None  # a bill that is not told counts as the whole estimate
@@ -241,7 +250,12 @@ def test_workers_draw_no_vote_that_can_be_done_without_in_the_last_fifth_of_the_
 def test_the_log_holds_the_calls_of_workers_and_the_summary_what_their_caches_failed_to_do(tmp_path: Path) -> None:
     source = write_items(tmp_path / "in.jsonl", 12)
     bad = Scripted(400, {"error": {"message": "no"}})
-    with JudgeServer(lambda item, before: bad if item == name_of(3) else chat(GOOD, tokens=(100, 20))) as server:
+
+    def answer(item: str, before: int) -> Scripted:
+        until(lambda: len(heard.of("worker begins")) == 2)  # or one of them may have done all
+        return bad if item == name_of(3) else chat(GOOD, tokens=(100, 20))
+
+    with JudgeServer(answer) as server, hearing() as heard:
         settings = settings_of(tmp_path, server.url, concurrency=4)
         with logging_to(str(tmp_path / "log.jsonl")):
             result = on("ray", source, tmp_path / "run", rubric=RUBRIC, settings=settings).result
@@ -261,10 +275,11 @@ def test_the_log_holds_the_calls_of_workers_and_the_summary_what_their_caches_fa
 def test_a_cache_that_dies_under_the_workers_is_told_once_and_counted(tmp_path: Path) -> None:
     source = write_items(tmp_path / "in.jsonl", 40)
     said: list[str] = []
+    numbers = count(1)
     with RedisServer() as redis:
 
         def answer(item: str, before: int) -> Scripted:
-            if server.requests == 10:
+            if next(numbers) == 10:
                 redis.kill()
             return chat(GOOD, delay=0.02)
 
@@ -284,7 +299,8 @@ def test_without_the_actor_that_holds_the_budget_nothing_more_is_paid(
 ) -> None:
     import ray
 
-    source, keepers = write_items(tmp_path / "in.jsonl", 60), []
+    items = 4000  # far more than are judged before the loss is seen
+    source, keepers = write_items(tmp_path / "in.jsonl", items), []
     keep_budget = _Crew._keep_budget
     monkeypatch.setattr(_Crew, "_keep_budget", lambda crew: keepers.append(keep_budget(crew)) or keepers[0])
 
@@ -297,7 +313,7 @@ def test_without_the_actor_that_holds_the_budget_nothing_more_is_paid(
         outcome = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, engine="ray", progress=lose)
         requests = server.requests
     assert "The actor that holds the budget was lost" in str(outcome.error)
-    assert 10 <= outcome.result.judged == requests < 60
+    assert 10 <= outcome.result.judged == requests < items
 
 
 def test_an_interrupt_drains_and_a_resume_ends_it(tmp_path: Path) -> None:
@@ -393,7 +409,14 @@ def test_a_judge_that_takes_no_calls_ends_the_run(tmp_path: Path) -> None:
 
 def test_ctrl_c_at_the_command_line_saves_what_is_under_way(cluster: str, tmp_path: Path) -> None:
     source, run = write_items(tmp_path / "in.jsonl", 60), tmp_path / "run"
-    with JudgeServer(lambda item, before: chat(GOOD, delay=0.2)) as server:
+    numbers, interrupted = count(), threading.Event()
+
+    def answer(item: str, before: int) -> Scripted:
+        if next(numbers) >= 16:
+            interrupted.wait(PATIENCE_S)
+        return chat(GOOD)
+
+    with JudgeServer(answer) as server:
         rubric = tmp_path / "own.yaml"
         rubric.write_text(json.dumps(RUBRIC.to_json()), encoding="utf-8")  # JSON is YAML
         program = [sys.executable, "-m", "judge.cli.main", "batch", str(source), "-o", str(run), "-j", "openai/m1"]
@@ -421,11 +444,12 @@ def test_ctrl_c_at_the_command_line_saves_what_is_under_way(cluster: str, tmp_pa
             text=True,
             start_new_session=True,
         ) as process:
-            until = time.monotonic() + 60
-            while len(recorded(run)) < 8 and time.monotonic() < until and process.poll() is None:
-                time.sleep(0.02)
+            until(lambda: len(recorded(run)) >= 8 or process.poll() is not None)
             os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole group
-            out, err = process.communicate(timeout=60)
+            said = heard_on_stderr(process, "Ctrl-C again")
+            interrupted.set()
+            out, err = process.communicate(timeout=PATIENCE_S)
+            err = said + err
         asked = server.requests
     result = json.loads(out)
     assert (process.returncode, result["stopped"]) == (130, "interrupt"), err

@@ -111,7 +111,7 @@ def test_a_configured_exporter_sends_by_itself(tmp_path: Path) -> None:
             env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         )
         assert done.returncode == 0, done.stderr
         paths_called = {received.path for received in collector.requests}
