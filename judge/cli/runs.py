@@ -71,12 +71,15 @@ def list_(
 def show(run: Folder, as_json: options.AsJson = False) -> None:
     """Show a run: what it judges, how far it is, what it cost, and the summary of its verdicts."""
     from judge.engine.batch import summary_of
+    from judge.report.numbers import plural
     from judge.report.runs import run_text
+    from judge.store.batch_ledger import handed_in
     from judge.store.run_folder import RunFolder
 
     with RunFolder.read(Path(run)) as folder:
         counts, spend = folder.counts(), folder.spend()
         summary = summary_of(folder)
+        batches, requests = handed_in(Path(run))
         if as_json:
             emit(
                 {
@@ -84,11 +87,16 @@ def show(run: Folder, as_json: options.AsJson = False) -> None:
                     "manifest": folder.manifest.to_json(),
                     "counts": counts.to_json(),
                     "spend": spend.to_json(),
+                    "at_provider": {"batches": batches, "requests": requests},
                     "summary": summary.to_json(),
                 }
             )
             return
         say(run_text(folder.manifest, counts, spend, summary))
+        if batches:
+            where = f"{plural(requests, 'request')} in {plural(batches, 'batch', 'batches')}"
+            say(f"at the provider, and not in the cost: {where}")
+            note(f"`judge batch attach {run}` takes what has come.")
 
 
 @app.command("export")

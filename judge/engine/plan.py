@@ -246,7 +246,7 @@ class _Counted:
         kept = [connection.hit(numbered(prompt.request, index)) is not None for index in range(most)]
         self._cached += sum(kept)
         sure = least - sum(kept[:least])
-        if sure > 1 and isinstance(connection, SharingConnection):
+        if sure > 1 and isinstance(connection, SharingConnection) and self._batched is None:  # there each is a request
             by_one_request = connection.sharing(prompt.request, prompt.tokens) == "together"
             sure = 1 if by_one_request else sure
         self._low += sure

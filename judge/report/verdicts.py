@@ -9,6 +9,7 @@ from judge.types.rubric import BinaryScale, LevelScale, RangeScale
 from judge.types.trajectory import Usage
 from judge.types.verdict import Escalated
 from judge.voting import Saving, Summary
+from judge.voting.summary import OTHER_HINT
 
 TRUST_WORDS = {
     "uncertified": "UNCERTIFIED: nobody has measured yet whether this judge agrees with people",
@@ -159,7 +160,8 @@ def summary_text(summary: Summary) -> str:
     if summary.decided_by:
         lines.append(f"sent on: {', '.join(_decided(name, n) for name, n in summary.decided_by.items())}")
     for group in summary.error_groups:
-        lines.append(f"{plural(group.count, 'error')} of kind {group.kind}, e.g. {group.trajectory_id}: {group.hint}")
+        said = group.example.message if group.hint == OTHER_HINT else group.hint
+        lines.append(f"{plural(group.count, 'error')} of kind {group.kind}, e.g. {group.trajectory_id}: {said}")
     if summary.gate == "fail":
         lines.append(f"coverage gate FAILED: {summary.gate_reason}")
     spent = f"{plural(summary.calls, 'call')}, {summary.cached} from the cache"

@@ -347,6 +347,28 @@ def check_nothing_at_provider(run_folder: Path) -> None:
             )
 
 
+def handed_in(run_folder: Path) -> tuple[int, int]:
+    """Batches of a run that a provider has or may have, and the requests in them.
+
+    The ledger is only read, so that this can be asked while another process writes it; what is torn is not said yet.
+    """
+    requests: dict[int, int] = {}
+    try:
+        lines = (run_folder / FOLDER / LEDGER).read_bytes().splitlines()
+    except OSError:
+        return 0, 0
+    for line in lines:
+        try:
+            entry = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            break
+        if "names" in entry:
+            requests[entry["chunk"]] = len(entry["names"])
+        elif "ended" in entry or "given_up" in entry:
+            requests.pop(entry["chunk"], None)
+    return len(requests), sum(requests.values())
+
+
 @contextlib.contextmanager
 def held_ledger(run_folder: Path) -> Iterator[BatchLedger]:
     """The ledger of a run that nobody else works on.
