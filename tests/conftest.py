@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+from shared_files import SHARED
 
 # Tests send SIGINT to themselves and to programs that they start; a shell's `&` has it ignored, and that is inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+# Examples are the same in every run, and none is refused for the time that a busy machine took.
+settings.register_profile("here", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("here")
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import SHARED
 from scipy.stats import kendalltau
+from shared_files import SHARED
 
 from judge.calibration import (
     alpha,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from conftest import SHARED
+from shared_files import SHARED
 
 from judge.calibration.fields import FieldMap
 from judge.calibration.kappa import cohen_kappa

@@ -10,8 +10,8 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from conftest import refund
 from pydantic import ValidationError
+from refund_runs import refund
 from scripted import Scripted
 
 import judge

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from conftest import refund
+from refund_runs import refund
 from scripted import Scripted
 
 from judge.calibration.probes.biases import BAND, BIASES, SIGNED, WELL_KNOWN, WORDY, bias_pairs, well_known

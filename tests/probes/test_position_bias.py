@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from conftest import refund
+from refund_runs import refund
 
 from judge.calibration.pairwise import Contest, Winner
 from judge.calibration.probes.position import PLACE_BAND, position_effect, position_row, pull_of_first

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import refund
+from refund_runs import refund
 from scripted import Scripted
 
 from judge.calibration.probes.null_answers import NULL_ANSWERS, null_runs

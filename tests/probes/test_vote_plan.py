@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import refund
+from refund_runs import refund
 from scipy.stats import binom
 from scripted import Scripted
 
