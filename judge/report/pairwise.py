@@ -10,6 +10,8 @@ from judge.report.numbers import plural, usd
 from judge.report.probe import Table, table_lines
 from judge.types.pair import PairVerdict, PairVote
 
+LEVEL = 1e-6
+"""Strengths nearer to each other than this are equal: they are fitted, and differ by rounding."""
 FEW_TASKS = 10
 """Below this a ranking has often no interval, or a wide one, and the report says so."""
 
@@ -67,9 +69,10 @@ def sentences(report: PairReport) -> tuple[str, ...]:
         highs = [one.high for one in others]
         apart = best.low is not None and all(high is not None and best.low > high for high in highs)
         rest = "ahead of every other" if apart else "first, and no interval sets it apart from all others"
-        out.append(f"{best.name} is {rest}.")
+        level = [one.name for one in report.ranking if best.strength - one.strength < LEVEL]
+        out.append(f"{best.name} is {rest}." if len(level) == 1 else f"{' and '.join(level)} are level at the top.")
         if report.tasks < FEW_TASKS:
-            out.append(f"The intervals rest on {plural(report.tasks, 'task')}, which is few: judge more tasks.")
+            out.append(f"The ranking rests on {plural(report.tasks, 'task')}, which is few: judge more tasks.")
     else:
         out.append(f"No ranking: {report.unranked}")
     position = report.position

@@ -157,6 +157,12 @@ def test_the_text_says_what_the_numbers_say() -> None:
     assert "Trust: uncertified." in text
 
 
+def test_ties_alone_put_nobody_first() -> None:
+    said = " ".join(sentences(report([verdict("x", "y", f"t{n}", "tie", "tie") for n in range(12)])))
+    assert "x and y are level at the top." in said
+    assert "is first" not in said
+
+
 def test_a_flagged_judge_is_called_by_its_place() -> None:
     second = [verdict("x", "y", f"t{n}", "b", "a") for n in range(30)]
     found = report(second)
