@@ -154,7 +154,8 @@ def more_labels_for_share(
 
     Args:
         successes, n: So far; a weighted share times n is a fraction of labels. With no label, or a share at or below
-            the bar, there is no such number. A perfect record is taken at (n + ½) / (n + 1): it will not last.
+            the bar, there is no such number. A perfect record is taken at (n + ½) / (n + 1): it will not last;
+            where that is not above the bar, the record is too short to look ahead from.
 
     Raises:
         StatisticsError: Counts that are not a share.
@@ -167,6 +168,9 @@ def more_labels_for_share(
     if clopper_pearson_lower(successes / design_effect, effective, confidence) >= bar:
         return LabelBudget(needed=n, more=0, have=n, design_effect=design_effect)
     observed = (n + 0.5) / (n + 1) if successes == n else successes / n
+    if observed <= bar < successes / n:
+        short = f"too early to say how many more: all labels so far speak for the judge, and they are {n}"
+        return LabelBudget(needed=None, more=None, have=n, design_effect=design_effect, reason=short)
     return labels_for_share(
         bar, max(observed, 1e-9), confidence=confidence, power=power, design_effect=design_effect, have=n
     )

@@ -71,6 +71,7 @@ def serve(
         from judge.server.app import create_app
         from judge.server.listening import listen
         from judge.server.service import Deployment, open_service
+        from judge.store.access_keys import has_keys
         from judge.store.database import open_database, sqlite_url
         from judge.store.retention import read_retention
     except ModuleNotFoundError as error:
@@ -115,7 +116,7 @@ def serve(
         service.release()
         service.engine.dispose()
         raise
-    _say_where(deployment, listener.getsockname()[1], as_json)
+    _say_where(deployment, listener.getsockname()[1], has_keys(service.engine), as_json)
     config = uvicorn.Config(
         create_app(service),
         log_level="warning",
@@ -162,12 +163,12 @@ def _keys(engine: Engine, new: str | None, role: str, revoked: str | None, as_js
     say(table(cells, header=["name", "role", "made", "revoked"]) if rows else "none")
 
 
-def _say_where(deployment: Deployment, port: int, as_json: bool) -> None:
+def _say_where(deployment: Deployment, port: int, closed: bool, as_json: bool) -> None:
     shown = f"[{deployment.host}]" if ":" in deployment.host else deployment.host
     url = f"http://{shown}:{port}"
     if as_json:
         emit({"url": url, "data": str(deployment.data)})
         return
     note(f"API: {url}/openapi.json   labelling: {url}/label")
-    if deployment.on_loopback:
+    if deployment.on_loopback and not closed:
         note("Without a key, whoever can use this machine is admin; `judge serve --new-key NAME` closes it.")

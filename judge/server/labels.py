@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Depends, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
@@ -15,7 +15,7 @@ from judge.server.access import ServiceHere, need
 from judge.server.cursors import Cursor, Limit, read_cursor, write_cursor
 from judge.server.links import ID, links, of_list
 from judge.server.problems import Problem
-from judge.server.progress import progress_of
+from judge.server.progress import for_rater, progress_of
 from judge.server.received import TrajectoryIn, one_or_many, trajectories
 from judge.server.repeats import IdempotencyKey, Repeats
 from judge.server.scoring import EXAMPLE_RUN, JudgingOptions, judge_and_rubric, judged
@@ -84,6 +84,21 @@ class LabelRequest(BaseModel):
     rater: str | None = Field(default=None, max_length=64)
     rater_kind: RaterKind = "human"
 
+    @field_validator("value", mode="before")
+    @classmethod
+    def _no_truth_value(cls, value: Any) -> Any:
+        """True is no 1: on a scale from 1 to 5 that is the worst level."""
+        if isinstance(value, bool):
+            raise ValueError("true and false are no values of a scale; on a binary one 1 is passed and 0 is failed")
+        return value
+
+    @model_validator(mode="after")
+    def _an_answer(self) -> Self:
+        """A value that was forgotten is no "not applicable"."""
+        if not self.skipped and "value" not in self.model_fields_set:
+            raise ValueError("`value` is missing; null says not applicable")
+        return self
+
 
 @router.post(
     "/v1/queues",
@@ -142,8 +157,11 @@ def queue_settings(service: Service, body: QueueRequest) -> QueueSettings:
 
 @router.get("/v1/queues", summary="Queues and how far they are")
 def queues(service: ServiceHere, caller: Annotated[Caller, Depends(need("label"))]) -> dict[str, Any]:
-    """Every queue with its progress."""
-    return {"queues": [progress_of(service.queues, name).to_json() for name in service.queues.names()]}
+    """Every queue with its progress; what others answered, and whether it is disputed, is told to an admin alone."""
+    found = [progress_of(service.queues, name) for name in service.queues.names()]
+    if caller.role == "admin":
+        return {"queues": [progress.to_json() for progress in found]}
+    return {"queues": [for_rater(progress, caller.name) for progress in found]}
 
 
 @router.get(

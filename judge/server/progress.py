@@ -88,6 +88,21 @@ def progress_of(queues: LabelQueues, queue: str) -> QueueProgress:
     )
 
 
+def for_rater(progress: QueueProgress, rater: str) -> dict[str, object]:
+    """What a rater may know of a queue: nothing that tells whether or how somebody else answered.
+
+    A dispute that appears with the own answer says that another one gave a different one.
+    """
+    told = progress.to_json()
+    mine = progress.by_rater.get(rater)
+    return {
+        "queue": told["queue"],
+        "drawn": told["drawn"],
+        "by_rater": {} if mine is None else {rater: mine},
+        "judge": told["judge"],
+    }
+
+
 def people(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
     """Answers of people by trajectory, skipped ones left out."""
     out: dict[str, list[Entry]] = {}

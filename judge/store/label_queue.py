@@ -220,7 +220,8 @@ class LabelQueues:
         """Keeps a rater's answer; an earlier one of the same rater on the same trajectory is replaced.
 
         Raises:
-            LabelError: The value is not on the scale, not applicable is not an answer here, or the step does not exist.
+            LabelError: The value is not on the scale, not applicable is not an answer here, the step does not exist, or
+                the rater has a label of another kind on it: a model's never takes the place of a person's.
             UnknownName: No such queue or trajectory.
         """
         settings = self.settings(queue)
@@ -240,7 +241,14 @@ class LabelQueues:
             LABELS.c.queue == queue, LABELS.c.trajectory_id == entry.trajectory_id, LABELS.c.rater == entry.rater
         )
         with self._engine.begin() as connection:
-            earlier = connection.execute(select(LABELS.c.skipped, LABELS.c.note).where(key)).first()
+            known = select(LABELS.c.skipped, LABELS.c.note, LABELS.c.rater_kind).where(key)
+            earlier = connection.execute(known).first()
+            if earlier is not None and not earlier.skipped and earlier.rater_kind != entry.rater_kind:
+                raise LabelError(
+                    f"{entry.rater!r} has a label of the kind {earlier.rater_kind} on this run, and this one is of the "
+                    f"kind {entry.rater_kind}.",
+                    hint="Give labels of another kind under a rater of their own.",
+                )
             # Skipping in between hides nothing: who has seen the verdict has seen it.
             seen = earlier is not None and (not earlier.skipped or earlier.note.startswith(CHANGED))
             if seen and item.verdict is not None and entry.rater != ADJUDICATED:
