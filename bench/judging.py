@@ -176,7 +176,7 @@ def server(*options: str) -> Iterator[int]:
             yield int(process.stdout.readline())
         finally:
             process.stdin.close()
-            process.wait(timeout=10)
+            process.wait(timeout=60)
 
 
 def child(mode: str, port: int, count: int, cache_dir: Path) -> dict[str, float]:

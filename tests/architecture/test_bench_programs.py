@@ -63,7 +63,7 @@ def test_a_missed_target_is_said_and_decides(
 
 def test_the_server_answers_after_the_stated_time(judging: ModuleType) -> None:
     with judging.server() as port:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         for _ in range(2):  # the connection is kept alive
             begin = time.perf_counter()
             connection.request("POST", "/v1/chat/completions", body=b"{}")
@@ -121,7 +121,7 @@ def test_the_server_answers_each_peer_in_its_form(judging: ModuleType, peers: Mo
             (b'{"reasoning": 1}', ["reasoning"]),
             (b"{}", ["evidence"]),
         ):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
             connection.request("POST", "/v1/chat/completions", body=body)
             answer = json.loads(connection.getresponse().read())["choices"][0]
             connection.close()

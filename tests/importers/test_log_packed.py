@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import struct
-import time
 import zipfile
 import zlib
 from pathlib import Path
@@ -182,9 +181,7 @@ def test_one_line_of_50_megabytes_is_read(tmp_path: Path) -> None:
     text = "x" * (50 * 2**20)
     row = json.dumps({"id": "long", "messages": [{"role": "user", "content": text}]})
     path.write_text(row + "\n" + CHAT.decode() + "\n", encoding="utf-8")
-    start = time.process_time()
     assert [(run.id, len(run.task or "")) for run in load(path)] == [("long", len(text)), ("r", 5)]
-    assert time.process_time() - start < 20
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])

@@ -317,22 +317,30 @@ def test_a_custom_check_that_crashes_decides_nothing() -> None:
 
 
 def test_one_id_for_every_call_is_decided_call_by_call_and_quickly() -> None:
-    """4,000 calls of id "x", every second one approved by a person: 2,000 wrong, in time linear in the calls."""
-    parts: list[list[Any]] = []
-    for k in range(4000):
-        by = "human:a" if k % 2 else "auto"
-        parts += [
-            call("refund", None, n=k),
-            ask("approved", by, call_id="x", call_index=None),
-            [("result", "ok", None)],
-        ]
-    trajectory = run(*parts)
-    steps = tuple(
-        step.model_copy(update={"call_id": "x"}) if step.kind in ("tool_call", "tool_result") else step
-        for step in trajectory.steps
-    )
-    start = time.process_time()
-    found = rule(trajectory.model_copy(update={"steps": steps}), approval=REFUND)
-    assert found.steps == tuple(range(1, 12000, 6))
-    assert "2000 by auto" in found.detail
-    assert time.process_time() - start < 1  # about 0.1 s; 3 s where every call of the id is looked at again
+    """Calls of id "x", every second one approved by a person: half are wrong, in time linear in the calls."""
+
+    def seconds(calls: int) -> float:
+        parts: list[list[Any]] = []
+        for k in range(calls):
+            by = "human:a" if k % 2 else "auto"
+            parts += [
+                call("refund", None, n=k),
+                ask("approved", by, call_id="x", call_index=None),
+                [("result", "ok", None)],
+            ]
+        trajectory = run(*parts)
+        steps = tuple(
+            step.model_copy(update={"call_id": "x"}) if step.kind in ("tool_call", "tool_result") else step
+            for step in trajectory.steps
+        )
+        trajectory = trajectory.model_copy(update={"steps": steps})
+        best = float("inf")
+        for _ in range(3):
+            start = time.thread_time()
+            found = rule(trajectory, approval=REFUND)
+            best = min(best, time.thread_time() - start)
+            assert found.steps == tuple(range(1, 3 * calls, 6))
+            assert f"{calls // 2} by auto" in found.detail
+        return best
+
+    assert seconds(4000) < 32 * seconds(500)  # eight times the calls; 64 times the work if each looks at all others

@@ -107,11 +107,14 @@ def test_what_nobody_kept_is_neither_right_nor_wrong() -> None:
 
 def test_a_command_runs_only_when_allowed_and_in_a_copy(left: Path) -> None:
     writes = "import pathlib; pathlib.Path('note.txt').write_text('changed'); raise SystemExit(3)"
-    check = {"command": {"argv": [sys.executable, "-c", writes], "exit": 3}}
+    check = {"command": {"argv": [sys.executable, "-c", writes], "exit": 3, "seconds": 300}}
     assert status(check, left) == "not_applicable"
     assert status(check, left, allow_commands=True) == "passed"
     assert (left / "note.txt").read_text(encoding="utf-8").startswith("first line")
-    assert status({"command": {"argv": [sys.executable, "-c", writes]}}, left, allow_commands=True) == "failed"
+    assert (
+        status({"command": {"argv": [sys.executable, "-c", writes], "seconds": 300}}, left, allow_commands=True)
+        == "failed"
+    )
 
 
 def test_a_command_that_hangs_fails_when_its_time_is_up(left: Path) -> None:
@@ -120,7 +123,13 @@ def test_a_command_that_hangs_fails_when_its_time_is_up(left: Path) -> None:
 
 
 def test_a_shell_metacharacter_is_an_argument(left: Path) -> None:
-    says = {"command": {"argv": [sys.executable, "-c", "import sys; sys.exit(len(sys.argv[1]))", "a;b"], "exit": 3}}
+    says = {
+        "command": {
+            "argv": [sys.executable, "-c", "import sys; sys.exit(len(sys.argv[1]))", "a;b"],
+            "exit": 3,
+            "seconds": 300,
+        }
+    }
     assert status(says, left, allow_commands=True) == "passed"
 
 

@@ -166,9 +166,19 @@ def free(task):
     del made["usage"]
     return made
 
+HOLDS = '''
+import fcntl, time
+with open("held", "w") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    print("held", flush=True)
+    time.sleep(600)
+'''
+
 def slow(task):
-    subprocess.Popen([sys.executable, "-c", "import time, pathlib; time.sleep(3); pathlib.Path('late').write_text('')"])
-    time.sleep(60)
+    child = subprocess.Popen([sys.executable, "-c", HOLDS], stdout=subprocess.PIPE)
+    child.stdout.readline()
+    Path("began").write_text("")
+    time.sleep(600)
 
 def raises(task):
     raise ValueError(f"attempt {task.attempt}")
@@ -182,7 +192,7 @@ def nothing(task):
 AGENT_SUITE = """\
 suite: s
 attempts: 2
-seconds: 20
+seconds: 300
 cases:
   - {id: one, fixture: fixture, task: t, outcome: [{file: {path: mark.txt, equals: one}}]}
   - {id: two, fixture: fixture, task: t, outcome: [{file: {path: mark.txt, equals: two}}]}
@@ -250,13 +260,24 @@ def test_an_agent_that_is_not_there_is_an_error_and_no_failed_attempt(
 
 
 def test_an_agent_that_hangs_is_ended_with_its_children(agent_suite: SuiteOf, tmp_path: Path) -> None:
-    text = AGENT_SUITE.replace("seconds: 20", "seconds: 1.5").replace("attempts: 2", "attempts: 1")
-    begun = time.monotonic()
+    fcntl = pytest.importorskip("fcntl", reason="no file locks of this kind here")
+
+    def locked(file: Any) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    text = AGENT_SUITE.replace("seconds: 300", "seconds: 2").replace("attempts: 2", "attempts: 1")
     result = run_agents(agent_suite(text), "my_agents:slow", out=tmp_path / "out")
     assert {attempt.status for case in result.cases for attempt in case.attempts} == {"timeout"}
-    assert time.monotonic() - begun < 15
-    time.sleep(max(0.0, 3.6 - (time.monotonic() - begun)))
-    assert not list((tmp_path / "out").rglob("late"))
+    end = time.monotonic() + 120
+    for began in (tmp_path / "out").rglob("began"):
+        with (began.parent / "held").open("a") as file:
+            while not locked(file):  # by the child, until it ends
+                assert time.monotonic() < end, "a child of the agent lives on"
+                time.sleep(0.05)
 
 
 def test_the_command_keeps_its_work_and_says_what_the_exit_means(
