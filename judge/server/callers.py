@@ -33,7 +33,7 @@ class Callers:
         self._found: dict[str, Any] = {}
 
     async def any_key(self) -> bool:
-        """Whether any key is valid."""
+        """Whether any key was made."""
         return bool(await self._ask("", lambda: has_keys(self._engine)))
 
     async def of_key(self, text: str) -> Caller | None:

@@ -211,10 +211,10 @@ def open_service(deployment: Deployment, *, sole: bool = True) -> Service:
     """
     deployment.data.mkdir(parents=True, exist_ok=True, mode=0o700)
     engine = open_database(deployment.database or sqlite_url(deployment.data / "service.sqlite"))
-    if not deployment.on_loopback and not has_keys(engine):
+    if not deployment.on_loopback and not has_keys(engine, valid=True):
         engine.dispose()
         raise ConfigError(
-            f"The service would listen on {deployment.host!r} for everyone, and no API key exists.",
+            f"The service would listen on {deployment.host!r} for everyone, and no valid API key exists.",
             hint="Make one first: judge serve --new-key NAME --role admin; or leave out --host.",
         )
     try:

@@ -81,10 +81,14 @@ def add_key(engine: Engine, name: str, role: str, *, now: datetime | None = None
     return text
 
 
-def has_keys(engine: Engine) -> bool:
-    """Whether any key is valid."""
+def has_keys(engine: Engine, *, valid: bool = False) -> bool:
+    """Whether any key was ever made, or with `valid` one that is not revoked.
+
+    Revoking the last key does not open a service again: it closes it to everybody.
+    """
+    wanted = select(func.count()).select_from(KEYS)
     with engine.connect() as connection:
-        count = connection.execute(select(func.count()).where(KEYS.c.revoked_at.is_(None))).scalar()
+        count = connection.execute(wanted.where(KEYS.c.revoked_at.is_(None)) if valid else wanted).scalar()
     return bool(count)
 
 

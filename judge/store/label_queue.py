@@ -176,6 +176,7 @@ class LabelQueues:
         with self._engine.connect() as connection:
             found = connection.execute(wanted).scalar()
         if found is None:
+            self.settings(queue)  # says where the queue itself is gone
             raise UnknownName(f"There is no run {position} in the queue {queue[:80]!r}.")
         return str(found)
 

@@ -11,6 +11,7 @@ from service_runs import run
 from starlette.testclient import TestClient
 
 from judge.cli import serve as serving
+from judge.errors import UnknownName
 from judge.server.progress import share
 from judge.server.service import Deployment
 from judge.store.access_keys import add_key, has_keys, revoke_key
@@ -93,6 +94,23 @@ def test_only_a_service_without_keys_says_that_anybody_is_admin(
     said = capsys.readouterr().err
     assert "http://127.0.0.1:8000/openapi.json" in said
     assert "admin" not in said
-    revoke_key(engine, "boss")
-    assert not has_keys(engine)
     engine.dispose()
+
+
+def test_revoking_the_last_key_opens_nothing(start: Start) -> None:
+    client = start()
+    assert client.get("/v1/rubrics").status_code == 200  # loopback, no key was made
+    engine = service_behind(client).engine
+    add_key(engine, "boss", "admin")
+    revoke_key(engine, "boss")
+    assert client.get("/v1/rubrics").status_code == 401
+    assert (has_keys(engine), has_keys(engine, valid=True)) == (True, False)
+
+
+def test_a_queue_that_is_gone_is_named_and_not_its_run(client: TestClient) -> None:
+    queues = service_behind(client).queues
+    with pytest.raises(UnknownName, match="no run 9"):
+        queues.at("desk", 9)
+    queues.remove("desk")
+    with pytest.raises(UnknownName, match="There is no queue 'desk'"):
+        queues.at("desk", 1)
