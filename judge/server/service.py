@@ -214,7 +214,7 @@ def open_service(deployment: Deployment, *, sole: bool = True) -> Service:
     if not deployment.on_loopback and not has_keys(engine, valid=True):
         engine.dispose()
         raise ConfigError(
-            f"The service would listen on {deployment.host!r} for everyone, and no valid API key exists.",
+            f"The service would listen on {deployment.host!r} for everyone, and no API key is valid.",
             hint="Make one first: judge serve --new-key NAME --role admin; or leave out --host.",
         )
     try:
