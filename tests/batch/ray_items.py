@@ -10,7 +10,7 @@ from typing import Any
 
 from judge.store.run_folder import RunFolder
 
-DIFFERS = ("seconds", "cost_usd")
+DIFFERS = ("seconds", "cost_usd", "known_usd")
 """Fields that two runs of equal input need not share: sums of dollars are rounded by the order of the terms; the tests
 compare them for themselves."""
 
