@@ -14,6 +14,8 @@ from typing import Any
 
 from loopback import Received, Scripted, claude, refused
 
+PATIENCE_S = 120.0
+"""Longer than calls that are made side by side are apart on a slow machine."""
 LEAST_CACHED = 1024
 """Tokens of a prefix below which Anthropic keeps none of its models' prompts."""
 
@@ -84,7 +86,13 @@ class CachingMessages:
         requests: (begin, end, tokens read) of each request, in seconds and in the order of their arrival.
     """
 
-    def __init__(self, *scores: int, seconds: float = 0.05) -> None:
+    def __init__(self, *scores: int, seconds: float = 0.05, together: tuple[int, int] = (0, 1)) -> None:
+        """
+        Args:
+            together: From which request on how many wait for one another: without them there is no answer.
+        """
+        self._from, beside = together
+        self._meeting = threading.Barrier(beside, timeout=PATIENCE_S)
         self._texts = verdicts(*(scores or (4,)))
         self._seconds = seconds
         self._lock = threading.Lock()
@@ -103,8 +111,11 @@ class CachingMessages:
             begun = now + self._seconds
             plain, created, read = self._billed(_prefixes(received.body), now, begun)
             self.plain, self.created, self.read = self.plain + plain, self.created + created, self.read + read
+            place = len(self.requests)
             self.requests.append((now, begun, read))
             text = next(self._texts)
+        if place >= self._from:
+            self._meeting.wait()
         usage = {
             "input_tokens": plain, "output_tokens": tokens(text),
             "cache_creation_input_tokens": created, "cache_read_input_tokens": read,

@@ -40,8 +40,6 @@ class Paid:
     def __init__(self, *, fail_at: int | None = None, wait_s: float = 0.0, price: float | None = 0.07) -> None:
         self.context_tokens: int | None = None
         self.calls = 0
-        self.under_way = 0
-        self.most = 0
         self.kept: dict[str, Reply] = {}
         self._fail_at = fail_at
         self._wait_s = wait_s
@@ -66,12 +64,7 @@ class Paid:
     async def complete(self, request: Request) -> Reply:
         self.calls += 1
         number = self.calls
-        self.under_way += 1
-        self.most = max(self.most, self.under_way)
-        try:
-            await asyncio.sleep(self._wait_s)
-        finally:
-            self.under_way -= 1
+        await asyncio.sleep(self._wait_s)
         if self._fail_at is not None and number >= self._fail_at:
             raise TerminalError("The key was refused (401).", provider=self.name, status_code=401, reason="auth")
         text = json.dumps({"reason": f"call {number}", "score": 4})
@@ -98,11 +91,23 @@ def collect(run: Iterator[Verdict]) -> tuple[list[str], BaseException | None]:
 
 
 def test_no_more_are_under_way_than_allowed_and_the_order_is_kept(settings: Settings) -> None:
-    judge = Paid(wait_s=0.01)
+    class AtOnce(Paid):
+        here = reached = 0
+
+        async def complete(self, request: Request) -> Reply:
+            self.here += 1
+            self.reached = max(self.reached, self.here)
+            while self.reached < 4:  # nobody is answered before as many as may are under way
+                await asyncio.sleep(0.001)
+            reply = await super().complete(request)
+            self.here -= 1
+            return reply
+
+    judge = AtOnce(wait_s=0.01)
     names = [f"t{n:02d}" for n in range(30)]
     got, error = collect(score_many([run_of(name) for name in names], RUBRIC, judge=judge, settings=settings))
     assert (got, error, judge.calls) == (names, None, 30)
-    assert judge.most == 4
+    assert judge.reached == 4
 
 
 def test_trajectories_are_read_as_the_run_goes(settings: Settings) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
-from loopback import LoopbackServer, Scripted, chat, refused
+from loopback import LoopbackServer, Received, Scripted, chat, refused
 
 from judge.errors import RequestRefused, RetryableError, TerminalError
 from judge.providers import connect
@@ -251,7 +252,13 @@ def test_many_at_once_stay_within_the_limit(make_settings: Any, make_request: An
         finally:
             await connection.aclose()
 
-    with LoopbackServer([chat(GOOD, delay=0.05)]) as server:
+    three = threading.Barrier(3, timeout=120)
+
+    def answer(_: Received) -> Scripted:
+        three.wait()  # so that there are never fewer
+        return chat(GOOD)
+
+    with LoopbackServer(answer) as server:
         run(many(judge_at(server, make_settings, concurrency=3)))
         assert len(server.requests) == 12
         assert server.most_under_way == 3
