@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime
@@ -65,6 +66,7 @@ class Bench:
 
     def __init__(self, **passing: set[int]) -> None:
         self.calls: Counter[tuple[str, str]] = Counter()
+        self._lock = threading.Lock()
         self.passing = passing
         self.server = LoopbackServer(self._serve)
 
@@ -72,7 +74,8 @@ class Bench:
         found = ITEM.search(json.dumps(received.body["messages"]))
         assert found is not None
         name, model = found[0], received.body["model"]
-        self.calls[model, name] += 1
+        with self._lock:
+            self.calls[model, name] += 1
         good = int(name.removeprefix("item-")) in self.passing[model]
         return chat(json.dumps({"reason": f"{model} says so", "score": "pass" if good else "fail"}))
 

@@ -60,6 +60,7 @@ def test_two_processes_pay_once_for_each_sample(tmp_path: Path) -> None:
     Nothing is answered before both processes are connected to Redis and have had a second to ask for what is claimed.
     """
     asked: Counter[str] = Counter()
+    counting = threading.Lock()
     redis = RedisServer(PASSWORD)
 
     def answer(received: Received) -> Scripted:
@@ -69,7 +70,8 @@ def test_two_processes_pay_once_for_each_sample(tmp_path: Path) -> None:
                 time.sleep(0.05)
         time.sleep(1)
         text = received.body["messages"][1]["content"]
-        asked[next(f"item-{n}" for n in range(ITEMS) if f"item-{n}" in text)] += 1
+        with counting:
+            asked[next(f"item-{n}" for n in range(ITEMS) if f"item-{n}" in text)] += 1
         reply = {"reason": "fine", "evidence": [{"step": 1, "quote": "the answer of"}], "score": 4}
         return chat(json.dumps(reply))
 
