@@ -16,6 +16,21 @@ Vote = Callable[[Sequence[float]], float | None]
 """Turns the valid scores of one item's repeats into its verdict, None for a tie."""
 Panel = Callable[[Sequence[float | None]], int]
 """How many of an item's samples (values in order, None where failed) make its verdict."""
+ADJUDICATED = "adjudicated"
+"""Rater whose value is the consensus where others differ: no further person."""
+TIED = "raters tie and nobody adjudicated"
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """Judged items without a label because the raters tie: what people and judge said of each.
+
+    They tell nothing of who is right, and how well people agree is untrue without them.
+    """
+
+    raters: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    verdicts: tuple[float | None, ...] = ()
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,7 @@ class Dataset:
         left_out: Why how many items or rows are not here.
         kinds: Kinds of rater that stand behind the labels.
         scores: The judge's own score behind a verdict that was cut at a pass mark, on `score_scale`; else empty.
+        ties: Items left out because the raters tie; empty too where the data are a part of others.
     """
 
     judge: str
@@ -56,6 +72,7 @@ class Dataset:
     scores: tuple[float | None, ...] = ()
     score_scale: Scales | None = None
     orders: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    ties: Ties = field(default_factory=Ties)
 
     @property
     def score_domain(self) -> tuple[float, ...] | None:
@@ -85,7 +102,22 @@ class Dataset:
             },
             orders={name: cut(values) for name, values in self.orders.items()},
             slices={name: cut(values) for name, values in self.slices.items()},
+            ties=Ties(),
         )
+
+    def people(self) -> Mapping[str, tuple[float | None, ...]] | None:
+        """Each person's value for every item, then for every tie; without who adjudicated.
+
+        None where ties were left out and are not known: without them people seem to agree better than they do.
+        """
+        if len(self.ties.groups) < self.left_out.get(TIED, 0):
+            return None
+        none = (None,) * len(self.ties.groups)
+        return {
+            name: (*values, *self.ties.raters.get(name, none))
+            for name, values in self.raters.items()
+            if name != ADJUDICATED
+        }
 
 
 def levels(scale: Scales) -> tuple[float, ...] | None:
@@ -155,12 +187,15 @@ def join(
             said[verdict.item].setdefault(verdict.order, {})[verdict.sample] = verdict
     counts["verdict without a label"] += sum(item not in labelled for item in said)
     kept: list[tuple[str, float, Observation]] = []
+    tied: list[str] = []
     for item, by_rater in given.items():
         if not by_rater:
             continue
         consensus, why = _consensus(by_rater, scale)
         if consensus is None:
             counts[why] += 1
+            if why == TIED:
+                tied.append(item)
         elif item not in said:
             counts["label without a verdict"] += 1
         else:
@@ -212,6 +247,18 @@ def join(
             cause: tuple(tuple(by_item.get(item) for item, _, _ in kept) for _, by_item in sorted(by_sample.items()))
             for cause, by_sample in others.items()
         },
+        ties=Ties(
+            raters={
+                name: tuple(given[item][name].value if name in given[item] else None for item in tied) for name in names
+            },
+            verdicts=tuple(
+                _over_orders([_voted(said[item].get(order, {}), vote, panel) for order in names_of_orders])[0]
+                if item in said
+                else None
+                for item in tied
+            ),
+            groups=tuple(next(iter(given[item].values())).group or _group(said.get(item, {})) or item for item in tied),
+        ),
     )
 
 
@@ -231,6 +278,7 @@ def cut_at(data: Dataset, mark: float, score_scale: Scales) -> Dataset:
         },
         scores=data.verdicts,
         score_scale=score_scale,
+        ties=replace(data.ties, verdicts=tuple(passed(score) for score in data.ties.verdicts)),
     )
 
 
@@ -258,7 +306,7 @@ def cut_both(data: Dataset, mark: float) -> Dataset:
 
 
 def _consensus(by_rater: Mapping[str, Observation], scale: Scales) -> tuple[float | None, str]:
-    adjudicated = by_rater.get("adjudicated")
+    adjudicated = by_rater.get(ADJUDICATED)
     if adjudicated is not None and adjudicated.value is not None:
         return adjudicated.value, ""
     values = [label.value for label in by_rater.values() if label.value is not None]
@@ -266,7 +314,7 @@ def _consensus(by_rater: Mapping[str, Observation], scale: Scales) -> tuple[floa
         failed = any(label.failed for label in by_rater.values())
         return None, "label missing or unreadable" if failed else "label says not applicable"
     if scale.type == "binary" and 2 * sum(values) == len(values):
-        return None, "raters tie and nobody adjudicated"
+        return None, TIED
     return (median if levels(scale) is None else median_low)(values), ""
 
 

@@ -260,16 +260,18 @@ def _baselines(binary: BinaryAgreement | None, label: Floats, two_values: bool) 
 
 def _people(data: Dataset, verdict: Floats, rng: np.random.Generator) -> dict[str, object]:
     """The human–human ceiling with two raters, the alternative annotator test with three."""
-    raters = {name: values for name, values in data.raters.items() if any(v is not None for v in values)}
+    raters = {name: row for name, row in (data.people() or {}).items() if any(v is not None for v in row)}
     if len(raters) < 2 or data.domain is None:
         return {}
+    verdict = np.concatenate([verdict, _floats(data.ties.verdicts)])
+    groups = (*data.groups, *data.ties.groups)
     weights = "unweighted" if len(data.domain) == 2 else "quadratic"
     found = ceiling(
         [list(values) for values in raters.values()],
         _labels(verdict),
         domain=list(data.domain),
         weights=weights,  # type: ignore[arg-type]
-        groups=data.groups,
+        groups=groups,
         rng=rng,
     )
     out: dict[str, object] = {
@@ -282,7 +284,7 @@ def _people(data: Dataset, verdict: Floats, rng: np.random.Generator) -> dict[st
     }
     if len(raters) >= 3:
         people = {name: _floats(values) for name, values in raters.items()}
-        out["alternative_annotator"] = alternative_annotator_test(people, verdict, groups=data.groups)
+        out["alternative_annotator"] = alternative_annotator_test(people, verdict, groups=groups)
     return out
 
 

@@ -104,7 +104,9 @@ def _beyond_chance(report: CalibrationReport) -> str:
     text = f"Agreement beyond chance ({name.replace('_', ' ')}) is {kappa.value:.2f}{interval}."
     ac1 = report.statistics.get("ac1")
     if ac1 is not None and ac1.value is not None and ac1.value - kappa.value > 0.2:
-        text += f" AC1 is {ac1.value:.2f}: one class is rare here, so look at the two rates above."
+        text += (
+            f" AC1 is {ac1.value:.2f}: one answer is rare here, by people or by the judge; look at the two rates above."
+        )
     return text
 
 
