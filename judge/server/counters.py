@@ -10,7 +10,7 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 
 
 HELP = {
     "judge_requests_total": ("counter", "HTTP requests by route and status."),
-    "judge_verdicts_total": ("counter", "Verdicts by status."),
+    "judge_verdicts_total": ("counter", "Verdicts of score requests by status; of batches, see their results."),
     "judge_calls_total": ("counter", "Judge calls made for score requests and batches."),
     "judge_cost_usd_total": ("counter", "Known cost of these calls in US dollars."),
     "judge_calls_unpriced_total": (
