@@ -1,6 +1,7 @@
 """Plots as SVG text to stand inside a page: no script, no font file, no address.
 
-Colours hold on white and on dark pages alike; every plot has a title and labelled axes.
+Colours hold on white and on dark pages alike, words take the page's own `--soft`; every plot has a title and labelled
+axes.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _svg(figure: Figure, title: str) -> str:
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Title": title})
     text = buffer.getvalue()
-    text = text[text.index("<svg") :]
+    text = text[text.index("<svg") :].replace(INK, f"var(--soft, {INK})")
     # Fixed sizes in points become a width that shrinks on a phone and never grows, so that all plots share one size of
     # text; metadata names addresses that nobody needs.
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
@@ -144,7 +145,10 @@ def _short(name: str, most: int = 32) -> str:
 
 @_styled
 def spans(rows: Sequence[Span], *, title: str, label: str, limits: tuple[float, float] | None = None) -> str:
-    """Values with intervals, a line each; a short mark shows the threshold, the colour the state."""
+    """Values with intervals, a line each; a short mark shows the threshold, the colour the state.
+
+    `limits` are widened where a value or an interval lies beyond them.
+    """
     figure, axes = _figure(6.4, 0.9 + 0.32 * max(1, len(rows)))
     for y, row in enumerate(rows):
         colour = STATE_COLOURS[row.state]
@@ -153,13 +157,14 @@ def spans(rows: Sequence[Span], *, title: str, label: str, limits: tuple[float, 
         if row.value is not None:
             axes.plot([row.value], [y], marker="o", color=colour, markersize=5)
         else:
-            axes.text(0.02, y, "unknown", transform=axes.get_yaxis_transform(), va="center", fontsize=8, color=GREY)
+            axes.text(0.02, y, "unknown", transform=axes.get_yaxis_transform(), va="center", fontsize=8, color=INK)
         if row.threshold is not None:
             axes.plot([row.threshold] * 2, [y - 0.32, y + 0.32], color=INK, linewidth=1.4)
     axes.set_yticks(range(len(rows)), [_short(row.name, 48) for row in rows])
     axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=label, title=title)
     if limits:
-        axes.set_xlim(*limits)
+        shown = [x for row in rows for x in (row.value, row.low, row.high, row.threshold) if x is not None]
+        axes.set_xlim(min([limits[0], *(x - 0.02 for x in shown)]), max([limits[1], *(x + 0.02 for x in shown)]))
     axes.grid(axis="x", alpha=0.25)
     axes.tick_params(axis="y", length=0)
     return _svg(figure, title)
