@@ -415,30 +415,34 @@ class _Totals:
 
     def of(self, min_coverage: float) -> tuple[Summary, float | None]:
         """The summary, and the mean cost of a verdict."""
+        unjudged = self._folder.counts().unjudged
         if not self.judged:
             saved = self._folder.saved_summary()
             if saved is not None and saved.get("min_coverage") == min_coverage:
                 result = BatchResult.from_json(saved["result"])
-                return result.summary, result.usd_per_verdict
+                if result.summary.unjudged == unjudged:
+                    return result.summary, result.usd_per_verdict
         sums = self._sums
         if not self._fresh or self._folder.counts().replaced:
             sums = _Sums(self._stop)
             for verdict in self._folder.verdicts():
                 sums.add(verdict)
-        return sums.verdicts.summary(min_coverage=min_coverage), sums.usd_per_verdict()
+        return sums.verdicts.summary(min_coverage=min_coverage, unjudged=unjudged), sums.usd_per_verdict()
 
 
 def summary_of(folder: RunFolder) -> Summary:
     """The summary of a run: what its last session saved, unless verdicts have come since; else from every verdict."""
-    saved = folder.saved_summary()
+    saved, unjudged = folder.saved_summary(), folder.counts().unjudged
     if saved is not None:
-        return BatchResult.from_json(saved["result"]).summary
+        summary = BatchResult.from_json(saved["result"]).summary
+        if summary.unjudged == unjudged:
+            return summary
     settings = folder.manifest.settings
     stop = settings.get("stop") if settings.get("samples") is None else None
     sums = VerdictSums(StopRule.from_json(stop) if stop else None)
     for verdict in folder.verdicts():
         sums.add(verdict)
-    return sums.summary(min_coverage=settings.get("min_coverage") or 0.0)
+    return sums.summary(min_coverage=settings.get("min_coverage") or 0.0, unjudged=unjudged)
 
 
 class _Sums:

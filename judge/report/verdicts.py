@@ -139,7 +139,9 @@ def _stopping(saving: Saving) -> str:
 
 def summary_text(summary: Summary) -> str:
     """A run in a few lines; the mean never stands without what is missing from it."""
-    scored = f"{summary.scored} of {summary.total} scored"
+    scored = f"{summary.scored} of {summary.total + summary.unjudged} scored"
+    if summary.unjudged:
+        scored += f", {summary.unjudged} not judged yet"
     if summary.mean is not None and summary.scale is not None:
         mean = f"mean {number(summary.mean)} of {number(summary.scale.low)}-{number(summary.scale.high)}"
         bounds = ""

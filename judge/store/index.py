@@ -62,6 +62,11 @@ class Counts(Record):
     replaced: int
     unread_lines: int = 0
 
+    @property
+    def unjudged(self) -> int:
+        """Trajectories of the input without any verdict, not even an error."""
+        return max(self.items - sum(self.by_status.values()), 0)
+
 
 class Spend(Record):
     """What all verdicts ever written to a run cost, the replaced ones included.

@@ -64,10 +64,11 @@ class Summary(Record):
 
     Attributes:
         scored: Verdicts with a score; `total` counts every verdict.
-        coverage: scored / (total - not_applicable), in [0, 1]; None when nothing applied.
+        unjudged: Trajectories of the run that have no verdict yet; not in `total`.
+        coverage: scored / (total + unjudged - not_applicable), in [0, 1]; None when nothing applied.
         mean: Over scored verdicts, on `scale`; None without one.
-        low, high: The mean if every verdict that applies but has no score were the worst, or the best, there
-            is. Equal to `mean` at full coverage.
+        low, high: The mean if every trajectory that has no score, and is not known to be not applicable, were the
+            worst, or the best, there is. Equal to `mean` at full coverage.
         passed, failed: Verdicts by their gates; both 0 for a rubric without any.
         errors: Verdicts with status "error" by kind.
         decided_by: Who decided the verdicts that were sent on, to how many: a judge, or "person" for those that wait.
@@ -106,6 +107,7 @@ class Summary(Record):
     cost_usd: float | None
     known_usd: float = 0.0
     unpriced: int = 0
+    unjudged: int = 0
     wrapped_up: int = 0
     stopping: Saving | None = None
     cache_failures: int | None = None
@@ -179,14 +181,15 @@ class VerdictSums:
             hint=HINTS.get(first.kind, OTHER_HINT),
         )
 
-    def summary(self, *, min_coverage: float = 0.0) -> Summary:
+    def summary(self, *, min_coverage: float = 0.0, unjudged: int = 0) -> Summary:
         """The verdicts so far, summed up.
 
         Args:
             min_coverage: Least coverage in [0, 1] for the gate.
+            unjudged: Trajectories of the run without a verdict.
         """
         counts = self._counts
-        scored, applicable = counts["ok"], counts["total"] - counts["not_applicable"]
+        scored, applicable = counts["ok"], counts["total"] + unjudged - counts["not_applicable"]
         missing = applicable - scored
         mean = low = high = None
         if self._scale is not None and scored:
@@ -221,6 +224,7 @@ class VerdictSums:
             cost_usd=None if self._unpriced else self._known_usd,
             known_usd=self._known_usd,
             unpriced=self._unpriced,
+            unjudged=unjudged,
             wrapped_up=counts["wrapped_up"],
             stopping=self._saving.saving() if self._saving is not None else None,
         )

@@ -10,8 +10,10 @@ from batch_items import write_items
 
 from judge.cli.main import run
 from judge.engine.batch import judge_batch
+from judge.engine.control import Control
 from judge.engine.run import Count
 from judge.errors import TerminalError, UsageError
+from judge.report.verdicts import summary_text
 from judge.store.export import export_run
 from judge.store.run_folder import RunFolder
 
@@ -90,3 +92,40 @@ def test_a_folder_as_input_is_refused_with_what_to_give(tmp_path: Path) -> None:
 def test_what_a_server_said_ends_before_the_count_begins() -> None:
     ended = Count(10).cause(TerminalError("openai/m answered 401: bad key", provider="openai/m", reason="auth"))
     assert str(ended).startswith("openai/m answered 401: bad key. 0 judged, 10 left.")
+
+
+def test_what_was_not_judged_yet_is_in_the_coverage_and_in_the_bounds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Four of ten have a five on a scale of 1 to 5: the mean of all lies between (20 + 6) / 10 and (20 + 30) / 10."""
+    source, out = write_items(tmp_path / "in.jsonl", 10), tmp_path / "run"
+    control = Control()
+    outcome = judge_batch(
+        [source],
+        "process",
+        out=out,
+        judge="fake/always-5",
+        cache=False,
+        concurrency=1,
+        min_coverage=0.9,
+        control=control,
+        progress=lambda progress: control.drain("interrupt") if progress.done == 4 else None,
+    )
+    summary = outcome.result.summary
+    assert (summary.scored, summary.total, summary.unjudged, summary.coverage) == (4, 4, 6, 0.4)
+    assert (summary.mean, summary.low, summary.high) == (5, 2.6, 5)
+    assert (summary.gate, summary.gate_reason) == ("fail", "coverage: 4 of 10 scored, at least 0.9 needed")
+    assert "4 of 10 scored, 6 not judged yet, mean 5 of 1-5 (between 2.6 and 5" in summary_text(summary)
+    assert run(["runs", "show", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["summary"] == summary.to_json()
+    again = judge_batch([source], "process", out=out, judge="fake/always-5", cache=False, resume=True)
+    assert (again.result.summary.unjudged, again.result.summary.coverage) == (0, 1.0)
+
+
+def test_new_input_without_a_session_is_seen_as_not_judged(tmp_path: Path) -> None:
+    source, out = write_items(tmp_path / "in.jsonl", 2), tmp_path / "run"
+    judge_batch([source], "process", out=out, **RULES)
+    write_items(source, 5)
+    ended = Control(deadline_s=0.0)
+    result = judge_batch([source], "process", out=out, resume=True, new_input=True, control=ended, **RULES).result
+    assert (result.judged, result.summary.total, result.summary.unjudged) == (0, 2, 3)
