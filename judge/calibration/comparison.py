@@ -54,7 +54,7 @@ def compare(
     rows = _rows(runs, work or {}, probes or {}, rng)
     pairs = _pairs(runs, rng)
     gap = None
-    if len(rows) > 1:
+    if rows[0].scored and rows[1].scored:
         gap = separation(runs, rows[0].judge, rows[1].judge)
     points = frontier([(row.judge, row.work.usd, row.right.value) for row in rows])
     made = Comparison(
@@ -85,20 +85,22 @@ def _rows(
         verdict = runs.values[j]
         scored = ~np.isnan(verdict)
         said = [float(v) if there else None for v, there in zip(verdict, scored, strict=True)]
+        heard = bool(scored.any())
         both = binary_agreement(runs.labels, verdict, groups=runs.groups, rng=rng) if runs.binary else None
+        right = share(credit[j], groups=runs.groups, rng=rng)
         rows.append(
             JudgeRow(
                 judge=name,
-                right=share(credit[j], groups=runs.groups, rng=rng),
+                right=right if heard else undefined("it gave no score on any run", n=len(verdict)),
                 kappa=_kappa(runs, said, rng),
                 tpr=both.tpr if both else None,
                 tnr=both.tnr if both else None,
                 n=len(verdict),
                 scored=int(scored.sum()),
                 failures=dict(Counter(why for why in runs.failures[j] if why)),
-                rank=place.rank,
-                rank_low=place.low,
-                rank_high=place.high,
+                rank=place.rank if heard else None,
+                rank_low=place.low if heard else None,
+                rank_high=place.high if heard else None,
                 wobble=_wobble(runs.repeats[j], runs.groups, rng),
                 work=work.get(name, Work()),
                 probes=probes.get(name),
@@ -148,6 +150,7 @@ def _pairs(runs: SharedRuns, rng: np.random.Generator) -> tuple[JudgePair, ...]:
         p, by_own_task, alone_a, alone_b = tested
         both, same, kappa = _between(runs, i, j)
         mean = float(gap.mean())
+        heard = not np.isnan(runs.values[[i, j]]).all(axis=1).any()
         pairs.append(
             JudgePair(
                 a=runs.judges[i],
@@ -162,7 +165,7 @@ def _pairs(runs: SharedRuns, rng: np.random.Generator) -> tuple[JudgePair, ...]:
                 same=same,
                 kappa=kappa,
                 errors=phi(credit[i] < 1, credit[j] < 1),
-                better=None if corrected >= LEVEL else runs.judges[i if mean > 0 else j],
+                better=None if corrected >= LEVEL or not heard else runs.judges[i if mean > 0 else j],
             )
         )
     return tuple(pairs)

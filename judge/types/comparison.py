@@ -45,7 +45,8 @@ class JudgeRow(Record):
 
     Attributes:
         right: Mean credit over the shared runs: 1 for the people's own value, on an ordinal scale 1 less the distance
-            as a share of the scale. A run on which the judge gave no score earns no credit.
+            as a share of the scale. A run on which the judge gave no score earns no credit; a judge that gave none at
+            all has no `right`, no `rank` and is better or worse than nobody.
         kappa: Cohen's kappa with people (quadratic weights on an ordinal scale) over the runs that it scored.
         tpr, tnr: Good runs passed, failed runs caught; None on a scale that is not binary.
         scored: Shared runs with a score; the others stand in `failures` by cause.

@@ -53,3 +53,14 @@ def test_the_top_two_of_many_judges_are_told_apart_as_if_they_were_compared_alon
     made = compared(*(judged(f"j{i}", [0] * i + [1] * (20 - i), labels) for i in range(judges)))
     (said,) = [word for word in made.decision.words if "would take about" in word]
     assert ("compared alone" in said) is (judges > 2)
+
+
+def test_a_judge_that_gave_no_score_has_no_number_for_its_judgement() -> None:
+    labels = [i % 2 for i in range(20)]
+    made = compared(judged("a", labels, labels), judged("mute", [None] * 20, labels))
+    row = next(row for row in made.judges if row.judge == "mute")
+    assert (row.right.value, row.rank, row.scored) == (None, None, 0)
+    assert "no score" in (row.right.reason or "")
+    assert made.pairs[0].better is None
+    assert made.separation is None
+    assert not any("better than" in word for word in made.decision.words)
