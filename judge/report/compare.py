@@ -102,7 +102,8 @@ PAIR_WORDS = (
     "difference: mean credit of the first less that of the second, with its 95 % interval over tasks.",
     "p: how often equal judges would differ so much, by the exact McNemar test on passed and failed; p by task: by "
     "flipping the sign of whole tasks.",
-    "p Holm: the larger of the two, corrected for the number of pairs; below .05 the better one is named, where both gave a score.",
+    "p Holm: the larger of the two, corrected for the number of pairs; below .05 the better one is named, where both "
+    "gave a score.",
     "same: equal verdicts, of the runs that both scored (how many, where not all). errors: correlation of being wrong.",
 )
 
