@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from judge.cli import options
 from judge.cli.output import emit, note, say
+from judge.errors import ProviderError
 
 if TYPE_CHECKING:
     from judge.engine.batch import BatchOutcome
@@ -254,7 +255,7 @@ def _end(outcome: BatchOutcome, as_json: bool) -> None:
         raise typer.Exit(INTERRUPTED if result.stopped == "interrupt" else 5)
     code = exit_code(result.summary)
     if code == 4:
-        note("error: the judge failed on every trajectory; the errors above say why.")
+        raise ProviderError("The judge failed on every trajectory.", hint="The errors in the summary say why.")
     if code:
         raise typer.Exit(code)
 

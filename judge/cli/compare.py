@@ -13,7 +13,7 @@ from judge.cli import options, reading
 from judge.cli.calibrate import EXIT
 from judge.cli.output import emit, note, say
 from judge.cli.recorded import field_map, fields_file, scale_of
-from judge.errors import UsageError
+from judge.errors import ProviderError, UsageError
 
 if TYPE_CHECKING:
     from judge.calibration.fields import FieldMap
@@ -172,8 +172,7 @@ def compare(
         change = found.switch(_shown(old, settings), _shown(new, settings), margin=margin, pass_mark=pass_mark)
     _answer(found, change, certified, out, as_json)
     if found.origins and not any(row.scored for row in found.comparison.judges):
-        note("error: the judges failed on every run; the causes stand above.")
-        raise typer.Exit(4)
+        raise ProviderError("The judges failed on every run.", hint="The causes stand in the report.")
     if certified is not None and EXIT[certified.certificate.decision] and certified.certificate.profile != "advisory":
         raise typer.Exit(EXIT[certified.certificate.decision])
 

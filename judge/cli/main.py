@@ -1,7 +1,8 @@
 """The command `judge`: assembles the commands and holds the one error boundary.
 
 Exit status: 0 done and passed, 1 a check or gate failed, 2 usage or configuration, 3 trust was
-required and is not there, 4 a provider failure stopped the run, 5 the budget is reached.
+required and is not there, 4 a provider failure stopped the run, 5 the budget is reached. 130 interrupted, and 141 the
+reader of standard output went away, as shells have it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ from judge.errors import JudgeError
 
 # Newer typer carries a click of its own, older ones use the package: this is the base of both kinds of usage error.
 ClickException: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+UNREAD = 141
 
 app = typer.Typer(
     name="judge",
@@ -124,9 +127,17 @@ def run(arguments: Sequence[str]) -> int:
         note("Stopped.")
         return 130
     except BrokenPipeError:
-        # The reader went away (`| head`): nothing is wrong, and nothing may be printed any more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _unread()
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # typer has met it first
+            return _unread()
+        raise
+
+
+def _unread() -> int:
+    """The reader went away (`| head`): nothing may be printed any more, and what was found is neither good nor bad."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return UNREAD
 
 
 def main() -> None:

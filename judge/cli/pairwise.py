@@ -9,7 +9,7 @@ import typer
 
 from judge.cli import options
 from judge.cli.output import emit, note, say
-from judge.errors import UsageError
+from judge.errors import ProviderError, UsageError
 
 if TYPE_CHECKING:
     from judge.calibration.pair_findings import PairReport
@@ -104,8 +104,7 @@ def pairwise(
     if judged.stopped is not None:
         raise judged.stopped
     if all(verdict.winner == "failed" for verdict in judged.verdicts):
-        note("error: the judge failed on every pair; the errors above say why.")
-        raise typer.Exit(4)
+        raise ProviderError("The judge failed on every pair.", hint="The errors in the report say why.")
 
 
 def _preview(

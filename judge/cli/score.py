@@ -9,7 +9,7 @@ import typer
 
 from judge.cli import options
 from judge.cli.output import emit, note, say
-from judge.errors import BudgetReached, TerminalError, TrustRequired, UsageError
+from judge.errors import BudgetReached, ProviderError, TerminalError, TrustRequired, UsageError
 
 if TYPE_CHECKING:
     from judge.config import Settings
@@ -196,7 +196,7 @@ def _judge(
         )
     code = exit_code(summary)
     if code == 4:
-        note("error: the judge failed on every trajectory; the errors above say why.")
+        raise ProviderError("The judge failed on every trajectory.", hint="The errors in the summary say why.")
     if code:
         raise typer.Exit(code)
 

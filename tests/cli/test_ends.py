@@ -1,0 +1,47 @@
+"""How a command ends: what it prints last, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from judge.cli.main import run
+
+MAIN = "from judge.cli.main import main; main()"
+RUN = [{"type": "final", "text": "Open settings."}]
+
+
+@pytest.mark.parametrize("command", ["score", "batch"])
+def test_a_judge_that_fails_on_everything_ends_with_an_error_in_the_form_asked_for(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs.json").write_text(json.dumps(RUN), encoding="utf-8")
+    more = {"score": [], "batch": ["--quiet", "--out"]}[command]
+    arguments = [command, "runs.json", "--judge", "fake/always-9", "--no-cache", *more]
+    assert run([*arguments, *(["a"] if more else [])]) == 4
+    assert "error: The judge failed on every trajectory." in capsys.readouterr().err
+    assert run([*arguments, *(["b"] if more else []), "--json"]) == 4
+    said = capsys.readouterr()
+    assert json.loads(said.out)["summary"]["errors"] == {"out_of_range": 1}
+    assert json.loads(said.err)["error"]["message"] == "The judge failed on every trajectory."
+
+
+def test_a_reader_that_goes_away_is_no_failure_of_a_check_and_no_pass(tmp_path: Path) -> None:
+    """More than a pipe holds, so that the command is still writing when the pipe is closed."""
+    lines = (json.dumps([{"type": "final", "text": f"{number} {'x' * 400}"}]) for number in range(300))
+    (tmp_path / "runs.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    arguments = [sys.executable, "-c", MAIN, "convert", "runs.jsonl"]
+    assert subprocess.run([*arguments, "--json"], cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    show = [sys.executable, "-c", MAIN, "show", "runs.jsonl"]
+    with subprocess.Popen(show, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=120) == 141
