@@ -66,7 +66,8 @@ class PairReport(Record):
         left_out: Pairs that are in no ranking: inconclusive, failed or not applicable.
         pseudo_wins: Added to every two contestants in both directions before ranking; 0 for none.
         scores: None where no scores were given.
-        people: None where no preferences of people were given.
+        people: None where no preferences of people were given, or none is of a pair that was judged.
+        labels_unused: Preferences of people on pairs that were not judged.
     """
 
     omit_none: ClassVar[bool] = False
@@ -93,6 +94,7 @@ class PairReport(Record):
     pseudo_wins: float
     scores: ScoreAgreement | None
     people: OrderReport | None
+    labels_unused: int = 0
     trust: Trust
     calls: int
     cached: int
@@ -151,6 +153,7 @@ def pair_report(
         pseudo_wins=pseudo_wins,
         scores=None if scores is None else _against_scores(by_run, scores, rng),
         people=order_report(labelled, rng=rng) if labelled else None,
+        labels_unused=len(labels or {}) - len(labelled),
         trust=verdicts[0].trust,
         calls=sum(verdict.calls for verdict in verdicts),
         cached=sum(verdict.cached for verdict in verdicts),

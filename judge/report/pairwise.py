@@ -86,6 +86,8 @@ def sentences(report: PairReport) -> tuple[str, ...]:
     if report.failures:
         listed = ", ".join(f"{count} {kind}" for kind, count in report.failures.items())
         out.append(f"Failed samples, none of them a tie: {listed}.")
+    if report.labels_unused:
+        out.append(f"{plural(report.labels_unused, 'label')} of people of pairs that were not judged: check the ids.")
     return tuple(out)
 
 

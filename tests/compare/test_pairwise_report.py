@@ -142,6 +142,15 @@ def test_labels_of_people_are_found_whichever_run_they_name_first() -> None:
     assert report(mixed(), labels={}).people is None
 
 
+def test_labels_of_pairs_that_were_not_judged_do_not_vanish() -> None:
+    found = report(mixed(), labels={("x-t0", "y-t0"): "a", ("x-t0", "nobody"): "a", ("x-t0", "y-t1"): "tie"})
+    assert found.people is not None
+    assert (found.people.n, found.labels_unused) == (1, 2)
+    assert "2 labels of people of pairs that were not judged: check the ids." in sentences(found)
+    assert report(mixed(), labels={("nobody", "else"): "a"}).people is None
+    assert report(mixed()).labels_unused == 0
+
+
 def test_no_verdict_is_an_error() -> None:
     with pytest.raises(StatisticsError, match="no verdict"):
         report([])
