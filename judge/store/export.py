@@ -43,8 +43,10 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("trajectory_fingerprint", "text"),
     ("rubric_fingerprint", "text"),
     ("judge_fingerprint", "text"),
+    ("decided_by", "text"),
 )
-"""Name and kind of every column, before "status:ID" and "score:ID" for each criterion of the rubric."""
+"""Name and kind of every column, before "status:ID" and "score:ID" for each criterion of the rubric. `decided_by` is the
+judge whose score it is, or "person", where the verdict of `judge` was sent on."""
 
 
 def export_run(folder: RunFolder, target: Path, format: ExportFormat | None = None) -> int:
@@ -122,6 +124,7 @@ def row(verdict: Verdict) -> dict[str, Any]:
         "truncated": verdict.truncated,
         "reference": verdict.reference,
         **{f"{name}_fingerprint": prints.get(name) for name in ("trajectory", "rubric", "judge")},
+        "decided_by": verdict.escalation.to if verdict.escalation is not None else None,
     }
     for result in verdict.criteria:
         out[f"status:{result.id}"] = result.status

@@ -150,3 +150,16 @@ def test_the_list_of_runs_tells_what_failed_and_what_was_spent(
     assert "left out: The manifest of" in capsys.readouterr().err
     assert command(["runs", "list", str(tmp_path / "nowhere")]) == 2
     assert "nowhere" in capsys.readouterr().err
+
+
+def test_an_export_says_whose_score_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "split.yaml").write_text("default: [5, 1, 5]\n", encoding="utf-8")
+    source = write_items(tmp_path / "in.jsonl", 1)
+    for to, wanted in (("fake/always-4", ("fake/always-4", "4.0")), ("person", ("person", ""))):
+        out = str(tmp_path / to.replace("/", "-"))
+        arguments = ["--judge", f"fake/{tmp_path / 'split.yaml'}", "--samples", "3", "--no-cache", "--escalate-to", to]
+        assert command(["batch", str(source), "--out", out, *arguments]) == 0
+        capsys.readouterr()
+        assert command(["runs", "export", out, "--format", "csv"]) == 0
+        (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+        assert (row["decided_by"], row["score"]) == wanted
