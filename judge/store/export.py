@@ -45,8 +45,8 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("judge_fingerprint", "text"),
     ("decided_by", "text"),
 )
-"""Name and kind of every column, before "status:ID" and "score:ID" for each criterion of the rubric. `decided_by` is the
-judge whose score it is, or "person", where the verdict of `judge` was sent on."""
+"""Name and kind of every column, before "status:ID" and "score:ID" for each criterion of the rubric. `decided_by` is
+the judge whose score it is, or "person", where the verdict of `judge` was sent on."""
 
 
 def export_run(folder: RunFolder, target: Path, format: ExportFormat | None = None) -> int:
