@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from judge.calibration.confusion import binary_agreement
+from judge.calibration.dataset import drawn_unequally
 from judge.calibration.frontier import frontier
 from judge.calibration.jury_errors import phi
 from judge.calibration.kappa import cohen_kappa
@@ -70,7 +71,10 @@ def compare(
         left_out=dict(runs.left_out),
     )
     one_value = float(runs.labels[0]) if np.ptp(runs.labels) == 0 else None
-    return made.model_copy(update={"decision": _decide(made, one_value)})
+    decision = _decide(made, one_value)
+    if drawn := drawn_unequally(runs.chances):
+        decision = decision.model_copy(update={"words": (*decision.words, drawn)})
+    return made.model_copy(update={"decision": decision})
 
 
 def _rows(

@@ -105,6 +105,11 @@ class Dataset:
             ties=Ties(),
         )
 
+    def chances(self) -> tuple[float, float] | None:
+        """Lowest and highest chance by which labelled runs were drawn; None where it is one, or not known."""
+        known = [chance for chance in self.probabilities if chance is not None]
+        return (min(known), max(known)) if known and max(known) > min(known) * (1 + 1e-9) else None
+
     def people(self) -> Mapping[str, tuple[float | None, ...]] | None:
         """Each person's value for every item, then for every tie; without who adjudicated.
 
@@ -279,6 +284,16 @@ def cut_at(data: Dataset, mark: float, score_scale: Scales) -> Dataset:
         scores=data.verdicts,
         score_scale=score_scale,
         ties=replace(data.ties, verdicts=tuple(passed(score) for score in data.ties.verdicts)),
+    )
+
+
+def drawn_unequally(chances: tuple[float, float] | None) -> str:
+    """What numbers over labelled runs do not say where these were drawn by different chances; else ""."""
+    if chances is None:
+        return ""
+    return (
+        f"The labelled runs were drawn by chances from {chances[0]:.2g} to {chances[1]:.2g}, and each counts once: "
+        "these are numbers of the labelled runs and not of all. Label in random order for those."
     )
 
 

@@ -149,6 +149,7 @@ def examine(
         n_groups=len(set(groups)),
         label_kinds=data.kinds,
         raters=tuple(data.raters),
+        chances=data.chances(),
         label_counts=_label_counts(label, mark, data),
         left_out=dict(data.left_out),
         failures=dict(Counter(f.removeprefix("failed: ") for f in data.failures if f)),

@@ -119,6 +119,7 @@ class CalibrationReport(Record):
     Attributes:
         sentences: What it means, in plain words, most important first.
         cut: Lowest value that counts as passed; None for a scale that is not cut.
+        chances: Lowest and highest chance by which labelled runs were drawn, where they differ; no number is weighted.
         statistics: Name to statistic: agreement, discrimination, shift.
         baselines: What a judge that does not look would reach, by name and statistic.
         left_out: Why how many rows are not in the numbers.
@@ -142,6 +143,7 @@ class CalibrationReport(Record):
     left_out: dict[str, int] = {}
     failures: dict[str, int] = {}
     cut: float | None = None
+    chances: tuple[float, float] | None = None
     sentences: tuple[str, ...] = ()
     confusion: CountTable | None = None
     levels: CountTable | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from judge.calibration.dataset import drawn_unequally
 from judge.types.estimate import Statistic
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def plain_words(report: CalibrationReport) -> tuple[str, ...]:
         _automation(report),
         _forecast(report),
         _health(report),
+        drawn_unequally(report.chances),
         _kinds(report),
     ]
     return tuple(sentence for sentence in said if sentence)

@@ -24,6 +24,7 @@ class SharedRuns:
         domain: Values of the scale, worst to best; None where any number between its ends is legal.
         repeats: Of each judge, shape (n, samples), NaN where missing.
         left_out: Runs and rows that are not here, by reason.
+        chances: See `Dataset.chances`.
     """
 
     judges: tuple[str, ...]
@@ -37,6 +38,7 @@ class SharedRuns:
     domain: tuple[float, ...] | None
     span: float
     left_out: Mapping[str, int] = field(default_factory=dict)
+    chances: tuple[float, float] | None = None
 
     @property
     def binary(self) -> bool:
@@ -120,6 +122,7 @@ def shared_runs(datasets: Sequence[Dataset]) -> SharedRuns:
         domain=first.domain,
         span=float(first.scale.high - first.scale.low),
         left_out=dict(left_out),
+        chances=first.chances(),
     )
 
 
