@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from judge.cli import options, reading
-from judge.cli.output import emit, note, say
+from judge.cli.output import check_target, emit, note, say
 from judge.cli.recorded import field_map, fields_file, scale_of
 from judge.errors import UsageError
 
@@ -85,6 +85,7 @@ def calibrate(
     from judge.config import load_settings
     from judge.engine.calibrating import calibrate_set
 
+    check_target(out, folder=True)
     settings = load_settings(
         {
             "judge": judge if set_name else None,

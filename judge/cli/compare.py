@@ -11,7 +11,7 @@ import typer
 
 from judge.cli import options, reading
 from judge.cli.calibrate import EXIT
-from judge.cli.output import emit, note, say
+from judge.cli.output import check_target, emit, note, say
 from judge.cli.recorded import field_map, fields_file, scale_of
 from judge.errors import ProviderError, UsageError
 
@@ -96,6 +96,7 @@ def compare(
     from judge.engine.jury_file import is_jury, load_jury
     from judge.engine.switching import certify_live
 
+    check_target(out, folder=True)
     if (old is None) != (new is None):
         raise UsageError("A switch needs both --old and --new.")
     if old is not None and old == new:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from judge.cli import options
-from judge.cli.output import emit, note, say
+from judge.cli.output import check_target, emit, note, say
 
 
 def escalate(
@@ -66,6 +66,7 @@ def escalate(
             **options.cache_flags(cache, no_cache, cache_optional),
         }
     )
+    check_target(out, folder=False)
     with progress("judged", None) as advance:
         plan = plan_escalation(
             set_name,

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from pathlib import Path
 from typing import Any, Self
+
+from judge.errors import UsageError
 
 
 def emit(document: Any) -> None:
@@ -55,6 +59,27 @@ def note(text: str) -> None:
     """A line on stderr: progress, warnings, hints."""
     sys.stderr.write(printable(text) + "\n")
     sys.stderr.flush()
+
+
+def check_target(out: str | None, *, folder: bool) -> None:
+    """Refuses, before anything is paid for, a place where reports (a folder) or a file cannot be written.
+
+    Raises:
+        UsageError: It is the other of the two, or lies where nothing can be written.
+    """
+    if out is None:
+        return
+    at = Path(out)
+    wrong = "is a file" if folder and at.is_file() else "is a folder" if not folder and at.is_dir() else None
+    while wrong is None and not at.exists() and at.parent != at:
+        at = at.parent
+        if not at.exists():
+            continue
+        wrong = None if at.is_dir() else f"lies below {str(at)!r}, which is no folder"
+    if wrong is None and not os.access(at, os.W_OK):
+        wrong = f"cannot be written: no permission for {str(at)!r}"
+    if wrong is not None:
+        raise UsageError(f"--out {out!r} {wrong}.", hint=f"Name another {'folder' if folder else 'file'}.")
 
 
 def printable(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from judge.cli import options
-from judge.cli.output import emit, note, say
+from judge.cli.output import check_target, emit, note, say
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def probe(
     )
     if profile not in get_args(Profile):
         raise UsageError(f"The profile {profile!r} is none of {', '.join(get_args(Profile))}.")
+    check_target(out, folder=True)
     used = rubric_of(None, settings)
     what = _runs(traces, set_names, used, format, mapping)
     planted = probing.planting(
@@ -190,15 +191,16 @@ def _write(folder: str, planted: Planting, report: ProbeReport) -> None:
     import json
     from pathlib import Path
 
+    from judge.report.folder import write_texts
     from judge.report.probe import probe_text
     from judge.report.probe_page import probe_page
 
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(report.to_json(), ensure_ascii=False, indent=2) + "\n"
-    (path / "probe.json").write_text(text, encoding="utf-8")
-    (path / "probe.txt").write_text(probe_text(report) + "\n", encoding="utf-8")
-    (path / "probe.html").write_text(probe_page(report), encoding="utf-8")
+    texts = {
+        "probe.json": json.dumps(report.to_json(), ensure_ascii=False, indent=2) + "\n",
+        "probe.txt": probe_text(report) + "\n",
+        "probe.html": probe_page(report),
+    }
+    write_texts(texts, Path(folder))
     _write_mutants(folder, planted)
     note(f"Written: probe.json, probe.txt and probe.html in {folder}.")
 
@@ -207,9 +209,8 @@ def _write_mutants(folder: str, planted: Planting) -> None:
     import json
     from pathlib import Path
 
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    with (path / "mutants.jsonl").open("w", encoding="utf-8") as file:
-        for one in planted.mutants:
-            file.write(json.dumps(one.linked().to_json(), ensure_ascii=False) + "\n")
-    note(f"Written: {len(planted.mutants):,} runs with a known change in {path / 'mutants.jsonl'}.")
+    from judge.report.folder import write_texts
+
+    lines = "".join(json.dumps(one.linked().to_json(), ensure_ascii=False) + "\n" for one in planted.mutants)
+    (path,) = write_texts({"mutants.jsonl": lines}, Path(folder))
+    note(f"Written: {len(planted.mutants):,} runs with a known change in {path}.")

@@ -9,6 +9,7 @@ from typing import Any
 
 from judge.calibration.findings import CalibrationReport
 from judge.calibration.jury_errors import JuryErrors
+from judge.errors import UsageError
 from judge.report.calibration import calibration_text
 from judge.report.jury import jury_lines
 from judge.report.page import calibration_page
@@ -30,7 +31,7 @@ def write_calibration(
         "report.txt": whole_text(report, certificate, label_next, jury) + "\n",
         "certificate.json": json.dumps(certificate.to_json(), ensure_ascii=False, indent=2) + "\n",
     }
-    return _written(texts, folder)
+    return write_texts(texts, folder)
 
 
 def whole_text(
@@ -50,15 +51,26 @@ def write_comparison(
         f"{name}.json": json.dumps(document, ensure_ascii=False, indent=2) + "\n",
         f"{name}.txt": text + "\n",
     }
-    return _written(texts, folder)
+    return write_texts(texts, folder)
 
 
-def _written(texts: Mapping[str, str], folder: Path) -> tuple[Path, ...]:
-    folder.mkdir(parents=True, exist_ok=True)
+def write_texts(texts: Mapping[str, str], folder: Path) -> tuple[Path, ...]:
+    """Writes files by name, each whole or not at all, and says which.
+
+    Raises:
+        UsageError: The folder cannot be made, or a file not be written.
+    """
     written = []
-    for name, text in texts.items():
-        temporary = folder / f".new-{name}"
-        temporary.write_text(text, encoding="utf-8", newline="\n")
-        temporary.replace(folder / name)
-        written.append(folder / name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            temporary = folder / f".new-{name}"
+            temporary.write_text(text, encoding="utf-8", newline="\n")
+            temporary.replace(folder / name)
+            written.append(folder / name)
+    except OSError as error:
+        raise UsageError(
+            f"Reports cannot be written to {str(folder)!r}: {error.strerror or error}.",
+            hint="Name another folder with --out; replies that are in the cache are not paid for again.",
+        ) from None
     return tuple(written)

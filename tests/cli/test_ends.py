@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from judge.cli.main import run
+from judge.errors import UsageError
+from judge.report.folder import write_texts
 
 MAIN = "from judge.cli.main import main; main()"
 RUN = [{"type": "final", "text": "Open settings."}]
@@ -45,3 +47,39 @@ def test_a_reader_that_goes_away_is_no_failure_of_a_check_and_no_pass(tmp_path: 
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(timeout=120) == 141
+
+
+REPORTS = {
+    "probe": ["probe", "--set", "refunds", "--kinds", "null", "--limit", "1"],
+    "calibrate": ["calibrate", "docs_search", "--samples", "1"],
+    "compare": ["compare", "--set", "docs_search", "--judge", "fake/always-1"],
+}
+
+
+@pytest.mark.parametrize("command", REPORTS)
+def test_a_place_where_no_report_can_be_is_refused_before_anything_is_judged(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").write_text("mine", encoding="utf-8")
+    counted: list[str] = []
+    monkeypatch.setattr("judge.engine.judging.Judging.begin", lambda *_: counted.append("begun"))
+    for out, said in (("taken", "is a file"), ("taken/below/it", "lies below 'taken', which is no folder")):
+        assert run([*REPORTS[command], "--judge", "fake/always-4", "--out", out]) == 2
+        assert f"--out '{out}' {said}" in capsys.readouterr().err
+    assert (counted, (tmp_path / "taken").read_text(encoding="utf-8")) == ([], "mine")
+
+
+def test_a_guarantee_is_not_written_where_a_folder_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["escalate", "--set", "docs_search", "--judge", "fake/always-4", "--out", str(tmp_path)]) == 2
+    assert "is a folder" in capsys.readouterr().err
+
+
+def test_reports_that_cannot_be_written_after_all_are_an_error_with_a_way_out(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("mine", encoding="utf-8")
+    with pytest.raises(UsageError, match="Reports cannot be written") as caught:
+        write_texts({"a.txt": "a"}, tmp_path / "taken")
+    assert "not paid for again" in caught.value.hint
