@@ -36,10 +36,10 @@ def test_the_embedded_model_is_served_on_loopback_until_it_is_stopped(number: si
             lines.append(line)
         document = json.loads("".join(lines))
         assert document["openai_base_url"].startswith("http://127.0.0.1:")
-        with urllib.request.urlopen(f"{document['openai_base_url']}/models", timeout=30) as answer:
+        with urllib.request.urlopen(f"{document['openai_base_url']}/models", timeout=180) as answer:
             assert json.load(answer)["data"]
         process.send_signal(number)
         try:
-            assert process.wait(timeout=60) == 0
+            assert process.wait(timeout=180) == 0
         finally:
             process.kill()

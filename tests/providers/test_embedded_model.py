@@ -161,7 +161,7 @@ def test_a_process_that_used_the_model_ends_without_warnings(settings: Settings)
         capture_output=True,
         text=True,
         cwd=ROOT,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.stdout.split() == ["ok", "ok"]
