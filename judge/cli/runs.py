@@ -42,9 +42,9 @@ def list_(
                     "created": manifest.created,
                     "rubric": manifest.rubric,
                     "judge": manifest.judge,
-                    "items": counts.items,
-                    "pending": counts.pending,
-                    "by_status": counts.by_status,
+                    "items": counts.items if counts.input_known else None,
+                    "pending": counts.pending if counts.input_known else None,
+                    "by_status": counts.by_status if counts.input_known else None,
                     "spend": run.spend().to_json(),
                 }
             )
@@ -58,13 +58,17 @@ def list_(
         say(f"No runs below {root!r}.")
         return
     rows = [
-        [
-            *(r["folder"], r["created"][:16], r["rubric"], r["judge"]),
-            *(f"{r['items'] - r['pending']:,}/{r['items']:,}", f"{r['by_status'].get('error', 0):,}", cost),
-        ]
+        [*(r["folder"], r["created"][:16], r["rubric"], r["judge"]), *_far(r), cost]
         for r, cost in zip(found, spends, strict=True)
     ]
     say(table(rows, header=["folder", "created", "rubric", "judge", "done", "errors", "spent"]))
+
+
+def _far(run: dict[str, Any]) -> tuple[str, str]:
+    """How many are done of how many, and errors; unknown where the input is not taken down."""
+    if run["items"] is None:
+        return "unknown", "unknown"
+    return f"{run['items'] - run['pending']:,}/{run['items']:,}", f"{run['by_status'].get('error', 0):,}"
 
 
 @app.command("show")

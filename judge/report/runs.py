@@ -98,15 +98,21 @@ def run_text(manifest: Manifest, counts: Counts, spend: Spend, summary: Summary)
     """A run folder in a few lines."""
     lines = [f"{manifest.rubric} by {manifest.judge}, begun {manifest.created}"]
     lines += [f"  input: {file.path} ({file.bytes:,} bytes, sha256 {file.sha256[:12]})" for file in manifest.inputs]
-    lines.append(f"{plural(counts.items, 'trajectory', 'trajectories')}, {counts.pending:,} left to judge")
+    if counts.input_known:
+        lines.append(f"{plural(counts.items, 'trajectory', 'trajectories')}, {counts.pending:,} left to judge")
+    else:
+        lines.append(
+            f"{plural(counts.removed, 'trajectory', 'trajectories')} with a verdict; how many there are is not known "
+            "before a session has taken down the input (again, where the index was lost)"
+        )
     if counts.unread_lines:
         lines.append(f"{plural(counts.unread_lines, 'line')} of the input not JSON: what stood there is no trajectory")
     if counts.replaced:
         lines.append(f"{plural(counts.replaced, 'older verdict')} replaced by newer ones")
-    if counts.removed:
+    if counts.removed and counts.input_known:
         lines.append(f"{plural(counts.removed, 'verdict')} of trajectories that are no longer in the input")
     if counts.bad_lines:
-        lines.append(f"{plural(counts.bad_lines, 'line')} that are no verdict of this run")
+        lines.append(f"lines that are no verdict of this run: {counts.bad_lines:,}")
     lines.append(summary_text(summary))
     lines.append(spend_text(spend))
     return "\n".join(lines)

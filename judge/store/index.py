@@ -52,6 +52,8 @@ class Counts(Record):
         bad_lines: Lines of the results file that are no verdict of this run.
         replaced: Verdicts that a newer one took the place of.
         unread_lines: Lines of the input that are no JSON: what stood in them is no item.
+        input_known: Whether the input was taken down; else `items` and `pending` are 0 for want of it, and `removed`
+            holds every trajectory with a verdict. A session takes it down first, again where the index was lost.
     """
 
     items: int
@@ -61,6 +63,7 @@ class Counts(Record):
     bad_lines: int
     replaced: int
     unread_lines: int = 0
+    input_known: bool = True
 
     @property
     def unjudged(self) -> int:
@@ -282,6 +285,7 @@ class Index:
             bad_lines=int(self._tally["bad_lines"]),
             replaced=int(self._tally["replaced"]),
             unread_lines=int(self.fact("unread_lines") or 0),
+            input_known=self.fact("input") is not None,
         )
 
     def spend(self) -> Spend:

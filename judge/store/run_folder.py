@@ -281,20 +281,23 @@ class RunFolder:
     # -- the end -----------------------------------------------------------------------------------------------
 
     def save_summary(self, summary: dict[str, Any]) -> None:
-        """Writes summary.json, bound to the results it was made from."""
-        text = json.dumps({"results_bytes": self._size, **summary}, ensure_ascii=False, indent=2, allow_nan=False)
+        """Writes summary.json, bound to the results and the input that it was made from."""
+        bound = {"results_bytes": self._size, "input": self._index.fact("input")}
+        text = json.dumps({**bound, **summary}, ensure_ascii=False, indent=2, allow_nan=False)
         try:
             write_whole(self.path / SUMMARY, text + "\n")
         except OSError as error:
             raise cannot_write(self.path / SUMMARY, error) from None
 
     def saved_summary(self) -> dict[str, Any] | None:
-        """The summary of an earlier session, where no verdict has come since; else None."""
+        """The summary of an earlier session, where no verdict has come and the input is the same since; else None."""
         try:
             value = json.loads((self.path / SUMMARY).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         if not isinstance(value, dict) or value.pop("results_bytes", None) != self._size:
+            return None
+        if value.pop("input", None) != self._index.fact("input"):
             return None
         return value
 

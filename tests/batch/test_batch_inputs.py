@@ -129,3 +129,36 @@ def test_new_input_without_a_session_is_seen_as_not_judged(tmp_path: Path) -> No
     ended = Control(deadline_s=0.0)
     result = judge_batch([source], "process", out=out, resume=True, new_input=True, control=ended, **RULES).result
     assert (result.judged, result.summary.total, result.summary.unjudged) == (0, 2, 3)
+
+
+def test_a_summary_is_of_the_input_that_it_is_shown_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = write_items(tmp_path / "in.jsonl", 5), tmp_path / "run"
+    judge_batch([source], "process", out=out, **RULES)
+    write_items(source, 3)
+    result = judge_batch([source], "process", out=out, resume=True, new_input=True, **RULES).result
+    assert (result.judged, result.items, result.summary.total, result.summary.scored) == (0, 3, 3, 3)
+    assert run(["runs", "show", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert "3 of 3 scored" in shown
+    assert "2 verdicts of trajectories that are no longer in the input" in shown
+
+
+def test_a_run_whose_index_is_lost_does_not_tell_numbers_of_its_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = write_items(tmp_path / "in.jsonl", 4), tmp_path / "run"
+    judge_batch([source], "process", out=out, **RULES)
+    for path in out.glob("index.sqlite*"):
+        path.unlink()
+    assert run(["runs", "show", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert "4 trajectories with a verdict; how many there are is not known" in shown
+    assert "no longer in the input" not in shown
+    assert run(["runs", "list", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.split()[-3:-1] == ["unknown", "unknown"]
+    assert run(["runs", "list", str(tmp_path), "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (listed["items"], listed["pending"], listed["by_status"]) == (None, None, None)
+    judge_batch([source], "process", out=out, resume=True, **RULES)
+    assert run(["runs", "show", str(out)]) == 0
+    assert "4 trajectories, 0 left to judge" in capsys.readouterr().out
