@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from held_judge import PATIENCE_S
 from running_service import Listening
 from service_runs import runs
 
@@ -16,8 +17,9 @@ def test_back_after_saving_chooses_nothing_for_the_next_run(chromium: str, liste
         name: add_key(listening.service.engine, name, role) for name, role in {"ana": "label", "boss": "admin"}.items()
     }
     with playwright_api.sync_playwright() as api:
-        browser = api.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = api.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=1000 * PATIENCE_S)
         page = browser.new_context().new_page()
+        page.set_default_timeout(1000 * PATIENCE_S)
         made = page.request.post(
             f"{listening.url}/v1/queues", data={"id": "desk", "rubric": "process", "trajectories": runs(3)},
             headers={"Authorization": f"Bearer {keys['boss']}"},
@@ -37,6 +39,7 @@ def test_back_after_saving_chooses_nothing_for_the_next_run(chromium: str, liste
             page.keyboard.press("Enter")
         page.go_back()
         page.wait_for_function("document.querySelector('input[name=item]').value === '2'")
+        page.wait_for_load_state()  # by which the keys are heard
         assert page.locator("input[type=radio]:checked").count() == 0
         assert page.locator("#note").input_value() == ""
         page.keyboard.press("Enter")  # nothing was chosen for the second run, so nothing is saved
