@@ -28,7 +28,8 @@ _SCHEMA = """
     CREATE TABLE IF NOT EXISTS fact(name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 """
 _PENDING = "position IS NOT NULL AND (status IS NULL OR status = 'error' OR judged IS NOT content)"
-_KEPT = "position IS NOT NULL AND offset IS NOT NULL"
+_KEPT = "position IS NOT NULL AND offset IS NOT NULL AND judged IS content"
+"""Trajectories of the input with a verdict on the content that they have there."""
 
 
 class Line(NamedTuple):
@@ -47,7 +48,7 @@ class Counts(Record):
     Attributes:
         items: Trajectories of the input; `pending` of them have no verdict on their present content but an error
             or none at all.
-        by_status: Verdicts by status, one for each trajectory.
+        by_status: Verdicts on the present content by status, one for each trajectory.
         removed: Trajectories with a verdict that are no longer in the input.
         bad_lines: Lines of the results file that are no verdict of this run.
         replaced: Verdicts that a newer one took the place of.
@@ -308,7 +309,9 @@ class Index:
         Unless `whole`, it ends before the first item that has no verdict yet: whoever goes on after the last position
         given misses none that comes later.
         """
-        missing = "SELECT min(position) FROM item WHERE position IS NOT NULL AND offset IS NULL"
+        missing = (
+            "SELECT min(position) FROM item WHERE position IS NOT NULL AND (offset IS NULL OR judged IS NOT content)"
+        )
         end = None if whole else self._sql.execute(missing).fetchone()[0]
         asked = f"SELECT position, offset, length FROM item WHERE {_KEPT} AND position > ? AND position < ?"
         rows = self._sql.execute(f"{asked} ORDER BY position LIMIT ?", (after, end or 2**62, limit))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from batch_items import write_items
+from batch_items import name_of, write_items
 
 from judge.cli.main import run
 from judge.engine.batch import judge_batch
@@ -162,3 +162,16 @@ def test_a_run_whose_index_is_lost_does_not_tell_numbers_of_its_input(
     judge_batch([source], "process", out=out, resume=True, **RULES)
     assert run(["runs", "show", str(out)]) == 0
     assert "4 trajectories, 0 left to judge" in capsys.readouterr().out
+
+
+def test_a_verdict_on_an_earlier_content_does_not_count(tmp_path: Path) -> None:
+    source, out = write_items(tmp_path / "in.jsonl", 3), tmp_path / "run"
+    judge_batch([source], "process", out=out, **RULES)
+    write_items(source, 3, said={name_of(1): "something else"})
+    ended = Control(deadline_s=0.0)
+    result = judge_batch([source], "process", out=out, resume=True, new_input=True, control=ended, **RULES).result
+    assert (result.kept, result.pending, result.summary.scored, result.summary.unjudged) == (2, 1, 2, 1)
+    with RunFolder.read(out) as folder:
+        assert [verdict.trajectory_id for verdict in folder.verdicts()] == [name_of(0), name_of(2)]
+    again = judge_batch([source], "process", out=out, resume=True, **RULES).result
+    assert (again.judged, again.kept, again.summary.scored, again.summary.unjudged) == (1, 2, 3, 0)
