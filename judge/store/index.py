@@ -309,9 +309,7 @@ class Index:
         Unless `whole`, it ends before the first item that has no verdict yet: whoever goes on after the last position
         given misses none that comes later.
         """
-        missing = (
-            "SELECT min(position) FROM item WHERE position IS NOT NULL AND (offset IS NULL OR judged IS NOT content)"
-        )
+        missing = f"SELECT min(position) FROM item WHERE position IS NOT NULL AND NOT ({_KEPT})"
         end = None if whole else self._sql.execute(missing).fetchone()[0]
         asked = f"SELECT position, offset, length FROM item WHERE {_KEPT} AND position > ? AND position < ?"
         rows = self._sql.execute(f"{asked} ORDER BY position LIMIT ?", (after, end or 2**62, limit))
