@@ -274,7 +274,7 @@ def test_a_server_that_drips_is_given_up_in_time(tmp_path: Path) -> None:
 def test_a_call_with_all_its_tries_ends_at_its_deadline(tmp_path: Path) -> None:
     clock = FakeClock()
     with LoopbackServer([Scripted(500)]) as server:
-        settings = settings_of(tmp_path, server.url, call_deadline_s=1.0, http_retries=10)
+        settings = settings_of(tmp_path, server.url, call_deadline_s=30.0, http_retries=10)
         connection = connect("openai/m1", settings, sleep=clock.sleep, clock=clock, draw=lambda: 0.0)
 
         async def story() -> None:
@@ -284,6 +284,6 @@ def test_a_call_with_all_its_tries_ends_at_its_deadline(tmp_path: Path) -> None:
                 await connection.aclose()
 
         error = refused(story())
-        assert len(server.requests) == 3
-    assert clock.waits == [0.25, 0.5]  # the third wait, of 1 s, would end after the deadline
-    assert "call_deadline_s = 1" in error.hint
+        assert len(server.requests) == 7
+    assert clock.waits == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0]  # 15.75 s; the next wait would end after the deadline
+    assert "call_deadline_s = 30" in error.hint
