@@ -13,8 +13,10 @@ from judge.calibration.sets import load_set, set_names
 from judge.config import Settings
 from judge.engine.connection import Opened
 from judge.engine.facade import open_judge
+from judge.engine.jury_file import is_jury, load_jury
 from judge.errors import ConfigError
 from judge.prompt import load_rubric, rubric_names
+from judge.providers.connection import connect
 from judge.registry import unknown
 from judge.server.apart import Apart
 from judge.server.callers import Callers
@@ -208,6 +210,7 @@ def open_service(deployment: Deployment, *, sole: bool = True) -> Service:
         ConfigError: The database cannot be opened, the service would be public without a key, or `sole` and another
             server has the data.
         RubricError, LabelError: A rubric or a set does not load.
+        UnknownName, MissingExtra: A judge on offer is none, or needs a package that is not installed.
     """
     deployment.data.mkdir(parents=True, exist_ok=True, mode=0o700)
     engine = open_database(deployment.database or sqlite_url(deployment.data / "service.sqlite"))
@@ -225,6 +228,11 @@ def open_service(deployment: Deployment, *, sole: bool = True) -> Service:
 
 
 def _opened(deployment: Deployment, engine: Engine, sole: SoleServer | None) -> Service:
+    for name in deployment.judges:
+        if is_jury(name):
+            load_jury(name, deployment.settings)
+        else:
+            connect(name, deployment.settings)
     rubrics = {name: load_rubric(name) for name in rubric_names()}
     own = [load_rubric(path) for path in deployment.rubrics]
     settings_rubric = deployment.settings.rubric

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ from service_runs import run
 from starlette.testclient import TestClient
 
 from judge.cli import serve as serving
-from judge.errors import UnknownName
+from judge.errors import JudgeError, UnknownName
 from judge.server.progress import share
-from judge.server.service import Deployment
+from judge.server.service import Deployment, open_service
 from judge.store.access_keys import add_key, has_keys, revoke_key
 from judge.store.database import open_database, sqlite_url
 
@@ -114,3 +115,11 @@ def test_a_queue_that_is_gone_is_named_and_not_its_run(client: TestClient) -> No
     queues.remove("desk")
     with pytest.raises(UnknownName, match="There is no queue 'desk'"):
         queues.at("desk", 1)
+
+
+@pytest.mark.parametrize("judge", ["nope/x", "rules", "jury/nobody", "fake/missing.yaml"])
+def test_a_judge_that_cannot_be_asked_is_refused_before_the_service_says_it_is_ready(
+    deployment: Deployment, judge: str
+) -> None:
+    with pytest.raises(JudgeError, match=judge.rpartition("/")[2]):
+        open_service(replace(deployment, judges=("rules/process", judge)))
