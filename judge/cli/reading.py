@@ -21,7 +21,7 @@ def trajectories(
 ) -> Iterator[Trajectory]:
     """Trajectories of all files in order, at most `limit` in all, as they are read.
 
-    Lines that are no JSON are told when a file has been read: what stood in them is in no count.
+    Lines that hold nothing of a trajectory are told when a file has been read: they are in no count.
     """
     from judge.importers import load
 
@@ -36,8 +36,8 @@ def trajectories(
             if left is not None:
                 left -= 1
         if unread:
-            lines = "1 line is" if len(unread) == 1 else f"{len(unread)} lines are"
-            note(f"{path}: {lines} no JSON and in no count: {unread[0].message}")
+            lines = "1 line holds" if len(unread) == 1 else f"{len(unread)} lines hold"
+            note(f"{path}: {lines} nothing of a trajectory, and in no count: {unread[0].message}")
 
 
 def mapping_file(path: str | None) -> Mapping[str, Any] | None:

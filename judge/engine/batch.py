@@ -255,7 +255,7 @@ class _Session:
         kept = counts.items - pending
         if counts.unread_lines:
             self._notice(
-                f"Lines of the input that are no JSON and stand in no count: {counts.unread_lines} "
+                f"Lines of the input that hold nothing of a trajectory, and are in no count: {counts.unread_lines} "
                 "(`judge convert IN --json` shows the first)."
             )
         totals = _Totals(folder, self._settings.stop if self._settings.samples is None else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +46,17 @@ class Runs:
     Args:
         format: Format that decides between several readings of a record.
         path: Of the file; names the trajectories that have no id of their own.
+        passed_over: Takes the locator of each record that is no run and part of none.
     """
 
-    def __init__(self, format: str, path: Path | None, mapping: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self,
+        format: str,
+        path: Path | None,
+        mapping: Mapping[str, Any] | None,
+        passed_over: Callable[[str], None] | None = None,
+    ) -> None:
+        self._passed_over = passed_over
         self._format = format
         self._path = path
         self._stem = path.name.split(".")[0] or path.name if path is not None else "stdin"
@@ -69,6 +77,8 @@ class Runs:
                 yield from self._run(locator, record, claim)
                 continue
             if claim is None and not open_runs:
+                if self._passed_over is not None:
+                    self._passed_over(locator)
                 continue
             if isinstance(record, dict):
                 own, _ = self._words.names.find(record, "run_id")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,12 @@ class Format:
         return None if claim is None else Candidate(format=self.name, score=claim.score, evidence=claim.evidence)
 
     def read(
-        self, records: Iterable[tuple[str, Any]], *, path: Path | None, mapping: Mapping[str, Any] | None
+        self,
+        records: Iterable[tuple[str, Any]],
+        *,
+        path: Path | None,
+        mapping: Mapping[str, Any] | None,
+        passed_over: Callable[[str], None] | None = None,
     ) -> Iterator[Trajectory]:
         """Trajectories as they come; see `judge.importers.assembly`."""
-        return Runs(self.name, path, mapping).read(records)
+        return Runs(self.name, path, mapping, passed_over).read(records)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from judge.importers.detect import choose, rank, unusable
 from judge.importers.dialects.native import quick_native
+from judge.importers.format import Format
 from judge.importers.mapping import read_mapping
 from judge.importers.source import Document, Fault, open_document
 from judge.protocols import Candidate, Importer
@@ -52,7 +53,8 @@ def load(
         limit: At most so many trajectories.
         unique: Make ids unique within the file, for which all of them are held in memory; False leaves them as they
             stand, for a caller who looks for repeats.
-        unread: Takes a note on each line of this file that is no JSON, as it is met; a trajectory has it too.
+        unread: Takes a note on each line of this file that is no JSON, or nothing of a run, as it is met; a trajectory
+            beside it has it too.
 
     Raises:
         TraceError: The file cannot be read, or nothing in it is a trajectory. It may come late, from the iterator.
@@ -123,7 +125,8 @@ class _Reading:
 
     def run(self) -> Iterator[Trajectory]:
         document = self._document
-        found = self._importer.read(self._records(), path=document.path, mapping=self._mapping)
+        how = {"passed_over": self._passed_over} if isinstance(self._importer, Format) else {}
+        found = self._importer.read(self._records(), path=document.path, mapping=self._mapping, **how)
         before: Trajectory | None = None
         empty: list[Trajectory] = []
         usable = False
@@ -155,15 +158,21 @@ class _Reading:
     def _records(self) -> Iterator[tuple[str, Any]]:
         for entry in self._document:
             if isinstance(entry, Fault):
-                fault = Diagnostic(code=entry.code, message=entry.message)
-                self._odd.append((entry.line, fault))
-                if self._unread is not None:
-                    self._unread(fault)
+                self._tell(entry.line, Diagnostic(code=entry.code, message=entry.message))
                 continue
             for note in entry.notes:
                 where = f"line {entry.line}: " if entry.line is not None else ""
                 self._odd.append((entry.line, Diagnostic(code=note.code, message=where + note.message)))
             yield entry.locator, entry.value
+
+    def _passed_over(self, locator: str) -> None:
+        note = Diagnostic(code="NOT_A_RUN", message=f"{locator} holds nothing of a run and was passed over")
+        self._tell(_span(locator)[0], note)
+
+    def _tell(self, line: int | None, note: Diagnostic) -> None:
+        self._odd.append((line, note))
+        if self._unread is not None:
+            self._unread(note)
 
     def _take(self, last: int | None, *, unplaced: bool = False) -> list[Diagnostic]:
         """Takes the notes up to line `last` (None for all of them), and those that have no line."""

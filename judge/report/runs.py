@@ -106,7 +106,7 @@ def run_text(manifest: Manifest, counts: Counts, spend: Spend, summary: Summary)
             "before a session has taken down the input (again, where the index was lost)"
         )
     if counts.unread_lines:
-        lines.append(f"{plural(counts.unread_lines, 'line')} of the input not JSON: what stood there is no trajectory")
+        lines.append(f"lines of the input that hold nothing of a trajectory: {counts.unread_lines:,}")
     if counts.replaced:
         lines.append(f"{plural(counts.replaced, 'older verdict')} replaced by newer ones")
     if counts.removed and counts.input_known:

@@ -52,7 +52,7 @@ class Counts(Record):
         removed: Trajectories with a verdict that are no longer in the input.
         bad_lines: Lines of the results file that are no verdict of this run.
         replaced: Verdicts that a newer one took the place of.
-        unread_lines: Lines of the input that are no JSON: what stood in them is no item.
+        unread_lines: Lines of the input that are no JSON, or nothing of a trajectory: they are no items.
         input_known: Whether the input was taken down; else `items` and `pending` are 0 for want of it, and `removed`
             holds every trajectory with a verdict. A session takes it down first, again where the index was lost.
     """

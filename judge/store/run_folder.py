@@ -149,7 +149,7 @@ class RunFolder:
         return True
 
     def unread(self, lines: int) -> None:
-        """Remembers how many lines of the input were no JSON, so that no trajectory is missing in silence."""
+        """Remembers how many lines of the input hold no trajectory, so that none is missing in silence."""
         self._index.unread(lines)
 
     def _take_away(self) -> None:

@@ -13,6 +13,7 @@ from judge.engine.batch import judge_batch
 from judge.engine.control import Control
 from judge.engine.run import Count
 from judge.errors import TerminalError, UsageError
+from judge.importers import load, write_jsonl
 from judge.report.verdicts import summary_text
 from judge.store.export import export_run
 from judge.store.run_folder import RunFolder
@@ -33,9 +34,9 @@ def test_lines_of_the_input_that_cannot_be_read_are_told(tmp_path: Path, capsys:
     arguments = ["batch", str(source), "--judge", "rules/process", "--out", out]
     for further in ([], ["--resume"]):
         assert run([*arguments, *further]) == 0
-        assert "Lines of the input that are no JSON and stand in no count: 2" in capsys.readouterr().err
+        assert "Lines of the input that hold nothing of a trajectory, and are in no count: 2" in capsys.readouterr().err
     assert run(["runs", "show", out]) == 0
-    assert "2 lines of the input not JSON" in capsys.readouterr().out
+    assert "lines of the input that hold nothing of a trajectory: 2" in capsys.readouterr().out
     assert run(["runs", "show", out, "--json"]) == 0
     counts = json.loads(capsys.readouterr().out)["counts"]
     assert (counts["items"], counts["unread_lines"]) == (2, 2)
@@ -49,7 +50,24 @@ def test_commands_over_traces_tell_lines_that_they_pass_over(
         assert run([command[0], str(source), *command[1:], "--json"]) == 0
         said = capsys.readouterr()
         assert len(json.loads(said.out)["results"]) == 2
-        assert f"{source}: 2 lines are no JSON and in no count: line 2 is not JSON" in said.err
+        assert f"{source}: 2 lines hold nothing of a trajectory, and in no count: line 2 is not JSON" in said.err
+
+
+@pytest.mark.parametrize("line", ["null", "[1, 2]", "{}", '{"id": "t9", "error": "no run"}'])
+@pytest.mark.parametrize("native", [False, True])
+def test_a_line_that_is_json_and_no_run_is_told_like_one_that_is_none(line: str, native: bool, tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    write_items(source, 2)
+    if native:
+        write_jsonl(list(load(source)), tmp_path / "native.jsonl")
+        source = tmp_path / "native.jsonl"
+    first, second = source.read_text(encoding="utf-8").splitlines()
+    source.write_text("\n".join([first, line, second]) + "\n", encoding="utf-8")
+    told: list[str] = []
+    found = list(load(source, unread=lambda note: told.append(f"{note.code}: {note.message}")))
+    assert len(found) == 2
+    assert told == ["NOT_A_RUN: line 2 holds nothing of a run and was passed over"]
+    assert [note.code for run in found for note in run.diagnostics if note.code == "NOT_A_RUN"] == ["NOT_A_RUN"]
 
 
 def test_a_clean_input_tells_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
