@@ -169,7 +169,7 @@ def more_labels_for_share(
         return LabelBudget(needed=n, more=0, have=n, design_effect=design_effect)
     observed = (n + 0.5) / (n + 1) if successes == n else successes / n
     if observed <= bar < successes / n:
-        short = f"too early to say how many more: all labels so far speak for the judge, and they are {n}"
+        short = f"too early to say how many more, from a perfect {n} of {n}"
         return LabelBudget(needed=None, more=None, have=n, design_effect=design_effect, reason=short)
     return labels_for_share(
         bar, max(observed, 1e-9), confidence=confidence, power=power, design_effect=design_effect, have=n

@@ -141,6 +141,10 @@ def compare(
                 settings=settings, now=now, criterion=criterion, repeats=repeats, probes=known,
             )  # fmt: skip
     elif verdicts and labels and set_name is None:
+        live = {"--rubric": rubric, "--samples": samples, "--repeats": repeats, "--max-usd": max_usd}
+        if asked := [name for name, value in live.items() if value]:
+            raise UsageError(f"Recorded judges are asked nothing: {', '.join(asked)} would change nothing.",
+                             hint="Leave it out, or compare live judges with --set.")  # fmt: skip
         if known:
             raise UsageError("Recorded judges have no fingerprint that a probe could be bound to.",
                              hint="Leave out --probes, or compare live judges with --set.")  # fmt: skip
