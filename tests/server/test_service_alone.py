@@ -85,8 +85,15 @@ def test_a_lock_that_broke_with_its_connection_is_taken_again(
 
 
 def test_a_server_whose_database_another_one_took_begins_nothing_and_says_so(
-    deployment: Deployment, opened: ExitStack, tmp_path: Path, postgres: str, start: Start, held: HeldJudge
+    deployment: Deployment,
+    opened: ExitStack,
+    tmp_path: Path,
+    postgres: str,
+    start: Start,
+    held: HeldJudge,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("judge.server.app.HOLD_S", 3_600.0)  # it looks when this test says so
     client = start(database=postgres)
     service = service_behind(client)
     path = client.post("/v1/batches", json={"trajectories": runs(20)}).headers["location"]
