@@ -118,6 +118,9 @@ def run(arguments: Sequence[str]) -> int:
         return 130
     except ClickException as error:
         message = getattr(error, "format_message", error.__str__)()
+        if type(error).__name__ == "NoArgsIsHelpError":  # the message is the help of a group
+            note(str(message))
+            return 2
         _show("usage_error", str(message), _usage_hint(error), as_json)
         return 2
     except JudgeError as error:

@@ -77,7 +77,9 @@ def serve(
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] == "judge":
             raise
-        raise MissingExtra(f"{error.name} is not installed.", hint='Install "trajudge[serve]".') from None
+        raise MissingExtra(
+            f"{error.name} is not installed.", hint="Install it with: pip install 'trajudge[serve]'."
+        ) from None
     from judge.config import load_settings
 
     folder = Path(data)

@@ -43,7 +43,9 @@ def open_database(url: str) -> Engine:
         else:
             engine = create_engine(url, pool_size=10, max_overflow=20, pool_pre_ping=True)
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"{error.name} is not installed.", hint='Install "trajudge[postgres]".') from None
+        raise MissingExtra(
+            f"{error.name} is not installed.", hint="Install it with: pip install 'trajudge[postgres]'."
+        ) from None
     try:
         migrate(engine)
     except ConfigError:

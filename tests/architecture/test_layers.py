@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 LAYERS: tuple[tuple[str, ...], ...] = (
+    ("__main__",),
     ("cli", "server"),
     ("engine", "store", "report"),
     ("importers", "metrics", "policy", "prompt", "providers", "voting", "calibration"),

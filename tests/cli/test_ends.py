@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import judge
 from judge.cli.main import run
 from judge.errors import UsageError
 from judge.report.folder import write_texts
@@ -47,6 +48,35 @@ def test_a_reader_that_goes_away_is_no_failure_of_a_check_and_no_pass(tmp_path: 
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(timeout=120) == 141
+
+
+@pytest.mark.parametrize("arguments", [[], ["config"]])
+def test_a_group_without_a_command_prints_its_help_and_no_error(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("Usage: ")
+    assert "Commands:" in said.err
+    assert "error" not in said.err
+
+
+def test_python_minus_m_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "judge", "--version"], capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == (judge.__version__, "")
+
+
+def test_a_missing_extra_is_told_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    for name in [name for name in sys.modules if name.startswith("judge.server")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert run(["serve"]) == 2
+    said = capsys.readouterr().err
+    assert "uvicorn is not installed." in said
+    assert "pip install 'trajudge[serve]'" in said
 
 
 REPORTS = {
