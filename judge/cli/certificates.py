@@ -84,6 +84,7 @@ def check(
     """Score the frozen anchors again. An alarm voids the certificate (exit 1); nothing re-run is exit 3."""
     from judge.config import load_settings
     from judge.engine.canary import check_certificate
+    from judge.engine.facade import budget_of
     from judge.store.certificates import find_certificate, read_shelf
 
     folder = _folder(certificates)
@@ -94,10 +95,13 @@ def check(
         c for c in shelf.certificates if _state(c, now, revoked) == "certified"
     ]  # fmt: skip
     results = []
+    budget = budget_of(load_settings({}))  # one cap for all of them
     for certificate in chosen:
         settings = load_settings({"judge": certificate.scope.judge.name, "base_url": base_url})
         note(f"{certificate.id}: asking {certificate.scope.judge.name} about its anchors again")
-        results.append(check_certificate(certificate, folder, settings=settings, now=now, look=look, looks=looks))
+        results.append(
+            check_certificate(certificate, folder, settings=settings, now=now, look=look, looks=looks, budget=budget)
+        )
     if as_json:
         emit({"checks": [result.to_json() for result in results]})
     else:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from judge.calibration.fields import FieldMap
     from judge.calibration.observations import Scales
     from judge.config import Settings
+    from judge.engine.budget import Budget
     from judge.engine.certifying import Calibration
     from judge.engine.comparing import Compared
     from judge.types.comparison import Switch, Work
@@ -93,6 +94,7 @@ def compare(
     """Compare judges, rubrics or juries on the same labelled runs; with --old and --new, say whether to switch."""
     from judge.config import load_settings
     from judge.engine.comparing import compare_files
+    from judge.engine.facade import budget_of
     from judge.engine.jury_file import is_jury, load_jury
     from judge.engine.switching import certify_live
 
@@ -128,17 +130,17 @@ def compare(
     now = datetime.now(UTC)
     certified: Calibration | None = None
     if set_name is not None and not (verdicts or labels):
-        learnt = 0.0
+        budget = budget_of(settings)  # one cap for all that is judged
         if write_jury is not None:
             jury = _weighing(names, settings, write_jury)
-            learnt = _learn(jury, set_name, rubric, criterion, settings, Path(write_jury))
+            _learn(jury, set_name, rubric, criterion, settings, Path(write_jury), budget)
             names = [f"jury:{write_jury}" if name == jury else name for name in names]
             old, new = (f"jury:{write_jury}" if name == jury else name for name in (old, new))
-        found = _live(set_name, names, rubric, criterion, repeats, settings, known, learnt)
+        found = _live(set_name, names, rubric, criterion, repeats, settings, known, budget)
         if certify and new is not None:
             certified = certify_live(
                 found, _shown(new, settings), set_name,
-                settings=settings, now=now, criterion=criterion, repeats=repeats, probes=known,
+                settings=settings, now=now, criterion=criterion, repeats=repeats, probes=known, budget=budget,
             )  # fmt: skip
     elif verdicts and labels and set_name is None:
         live = {"--rubric": rubric, "--samples": samples, "--repeats": repeats, "--max-usd": max_usd}
@@ -190,7 +192,7 @@ def _live(
     repeats: int | None,
     settings: Settings,
     probes: tuple[ProbeReport, ...],
-    spent: float,
+    budget: Budget,
 ) -> Compared:
     from judge.cli.progress import progress
     from judge.engine.comparing import compare_set
@@ -205,7 +207,7 @@ def _live(
             repeats=repeats,
             probes=probes,
             progress=advance,
-            spent=spent,
+            budget=budget,
         )
 
 
@@ -233,8 +235,9 @@ def _learn(
     criterion: str | None,
     settings: Settings,
     path: Path,
-) -> float:
-    """Learns the weights on the dev runs of the set and writes the jury; US dollars spent."""
+    budget: Budget,
+) -> None:
+    """Learns the weights on the dev runs of the set and writes the jury."""
     from judge.cli.progress import progress
     from judge.engine.jury_file import load_jury
     from judge.engine.jury_weights import learn_weights, write_jury
@@ -249,11 +252,11 @@ def _learn(
             rubric=rubrics[0] if rubrics else None,
             criterion=criterion,
             progress=advance,
+            budget=budget,
         )
     write_jury(found.jury, path, learnt_from=f"{found.runs} dev runs of {set_name}")
     rough = f"; fewer than {FEW_RUNS} make them rough" if found.runs < FEW_RUNS else ""
     note(f"wrote {path}: weights learnt from {found.runs} dev runs{rough}; the comparison is on test runs alone")
-    return found.spent
 
 
 def _write_learnt(jury: Jury, found: Compared, labels: Path, path: Path) -> None:

@@ -78,7 +78,7 @@ def probe(
     from judge.cli.progress import progress
     from judge.config import load_settings
     from judge.engine import probing
-    from judge.engine.facade import rubric_of
+    from judge.engine.facade import budget_of, rubric_of
     from judge.report.probe import probe_text
     from judge.types.calibration_set import Profile
 
@@ -116,6 +116,7 @@ def probe(
         if out:
             _write_mutants(out, planted)
         return
+    budget = budget_of(settings)
     positions: tuple[BiasRow, ...] = ()
     if pairwise:
         from judge.engine.pair_probing import probe_position
@@ -123,7 +124,13 @@ def probe(
         with progress("compared", None) as advance:
             positions = (
                 probe_position(
-                    planted, settings=settings, limit=limit, reference=references, policy=policy, progress=advance
+                    planted,
+                    settings=settings,
+                    limit=limit,
+                    reference=references,
+                    policy=policy,
+                    progress=advance,
+                    budget=budget,
                 ),
             )
     with progress("judged", total) as advance:
@@ -134,6 +141,7 @@ def probe(
             reference=references,
             policy=policy,
             progress=advance,
+            budget=budget,
         )
     report = report.model_copy(update={"biases": (*report.biases, *positions)})
     if out:

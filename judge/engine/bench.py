@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from judge.config import Settings
-from judge.engine.budget import Budget, Ledger, Purse
+from judge.engine.budget import Budget, Purse
 from judge.engine.connection import Opened, OpenJury
 from judge.engine.judging import Judging
 from judge.engine.jury import LiveJury, jury_setup
@@ -62,15 +62,14 @@ def make_bench(
     settings: Settings,
     *,
     policy: str | None = None,
-    spent: float = 0.0,
-    ledger: Ledger | None = None,
+    budget: Budget | None = None,
     purse: Purse | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Judging | LiveJury:
     """The bench of an opened judge or jury.
 
     Args:
-        spent: What earlier runs used of the same `max_usd`; `ledger`: the day's, which other runs share.
+        budget: Pays for the calls, and may pay for others too; None for one of `max_usd` alone.
         purse: Pays for the calls, where the money is held elsewhere.
 
     Raises:
@@ -80,11 +79,11 @@ def make_bench(
 
     if not isinstance(opened, OpenJury):
         setup = make_setup(rubric, opened, settings, policy=policy)
-        return Judging(setup, opened, spent=spent, ledger=ledger, purse=purse, clock=clock)
+        return Judging(setup, opened, budget=budget, purse=purse, clock=clock)
     setups = {
         name: make_setup(rubric, connection, settings, policy=policy) for name, connection in opened.connections.items()
     }
-    budget = Budget(settings.max_usd, spent=spent, ledger=ledger)  # one cap for the whole jury
+    budget = budget or Budget(settings.max_usd)  # one cap for the whole jury
     seats = {
         name: Judging(setups[name], connection, purse=purse or budget, clock=clock)
         for name, connection in opened.connections.items()

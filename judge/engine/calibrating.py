@@ -17,8 +17,9 @@ from judge.calibration.observations import Observation, Reading, Scales, criteri
 from judge.calibration.sets import load_set
 from judge.config import Settings
 from judge.engine.bench import make_bench
+from judge.engine.budget import Budget
 from judge.engine.certifying import SEED, Calibration, Judged, Terms, finish, panel_of, voter
-from judge.engine.facade import open_judge, rubric_of, score_many, settings_of
+from judge.engine.facade import budget_of, open_judge, rubric_of, score_many, settings_of
 from judge.engine.jury_report import heard
 from judge.engine.jury_votes import draw_jury
 from judge.engine.loop import PRIVATE
@@ -81,7 +82,7 @@ def calibrate_set(
     repeats: int | None = None,
     terms: Callable[[Terms], Terms] = lambda terms: terms,
     progress: Callable[[int], None] | None = None,
-    spent: float = 0.0,
+    budget: Budget | None = None,
 ) -> Calibration:
     """Runs the judge of `settings` on a set (cached) and calibrates it on the set's test split.
 
@@ -91,7 +92,7 @@ def calibrate_set(
         repeats: Samples a run, for wobble; the verdict still takes the votes that `settings` asks for. Of a jury,
             votes of one sample a member.
         terms: Changes what the set itself demands, e.g. the profile.
-        spent: US dollars that earlier work used of the same `max_usd`.
+        budget: Of a larger piece of work that this is part of; None for one of its own.
 
     Raises:
         LabelError, UsageError: The set is inconsistent, or has no such criterion.
@@ -100,7 +101,7 @@ def calibrate_set(
     chosen = name if isinstance(name, CalibrationSet) else load_set(name)
     asked = set_criterion(chosen, criterion)
     used = rubric_of(rubric if rubric is not None else asked.rubric, settings)
-    judged = judge_set(chosen, asked, used, settings, repeats, progress, spent=spent)
+    judged = judge_set(chosen, asked, used, settings, repeats, progress, budget=budget)
     fixed = chosen.settings
     held = terms(
         Terms(
@@ -276,30 +277,29 @@ def judge_set(
     repeats: int | None,
     progress: Callable[[int], None] | None,
     *,
-    spent: float = 0.0,
+    budget: Budget | None = None,
 ) -> Judged:
     """What the judge of `settings` says of every labelled run of a set, cached.
 
     Args:
-        spent: US dollars that earlier work used of the same `max_usd`.
+        budget: Of a larger piece of work that this is part of; None for one of its own.
     """
     labelled = {label.trajectory_id for label in chosen.labels if label.criterion == asked.id}
     runs = [run for run in chosen.trajectories if run.id in labelled]
     spec = judge_spec(used, settings)
+    budget = budget or budget_of(settings)
     votes = settings.samples if spec.jury is not None else max(repeats or 0, settings.samples or 0) or None
     verdicts: list[Verdict] = []
-    for verdict in score_many(runs, used, settings=settings.model_copy(update={"samples": votes}), spent=spent):
+    for verdict in score_many(runs, used, settings=settings.model_copy(update={"samples": votes}), budget=budget):
         verdicts.append(verdict)
         if progress is not None:
             progress(len(verdicts))
     wanted = asked.judged_by or asked.id
     clusters = chosen.clusters()
-    cost = sum(verdict.cost_usd or 0.0 for verdict in verdicts)
     drawn = None
     if spec.jury is not None and repeats is not None:
         criterion = next(c for c in used.criteria if c.id == wanted)
-        draws = draw_jury(spec.jury, runs, used, criterion, repeats, settings=settings, spent=spent + cost)
-        drawn, cost = draws.values, cost + draws.spent
+        drawn = draw_jury(spec.jury, runs, used, criterion, repeats, settings=settings, budget=budget).values
     return Judged(
         spec=spec,
         rubric=used.id,
@@ -315,7 +315,6 @@ def judge_set(
         work=_work(verdicts),
         heard=heard(verdicts, wanted) if spec.jury is not None else None,
         drawn=drawn,
-        spent=cost,
     )
 
 

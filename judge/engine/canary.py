@@ -12,6 +12,7 @@ from pydantic import Field
 from judge.calibration.drift import Drift, anchor_drift
 from judge.calibration.sets import load_set
 from judge.config import Settings
+from judge.engine.budget import Budget
 from judge.engine.facade import score_many
 from judge.errors import UsageError
 from judge.store.certificates import save_revocation
@@ -50,6 +51,7 @@ def check_certificate(
     look: int = 1,
     looks: int = LOOKS,
     progress: Callable[[int], None] | None = None,
+    budget: Budget | None = None,
 ) -> CanaryCheck:
     """Scores the anchors again, without the cache, and voids the certificate on an alarm.
 
@@ -58,6 +60,7 @@ def check_certificate(
 
     Args:
         look, looks: This is look `look` of `looks` planned ones; the stated false-alarm rate holds over all.
+        budget: Of a larger piece of work that this is part of; None for one of its own.
     """
     scope = certificate.scope
 
@@ -91,7 +94,8 @@ def check_certificate(
         }
     )
     after: dict[str, float] = {}
-    for count, verdict in enumerate(score_many(runs, scope.rubric, judge=spec.jury, settings=own), start=1):
+    verdicts = score_many(runs, scope.rubric, judge=spec.jury, settings=own, budget=budget)
+    for count, verdict in enumerate(verdicts, start=1):
         if verdict.score is not None:
             after[verdict.trajectory_id] = verdict.score
         if progress is not None:

@@ -96,7 +96,6 @@ class Judged:
     Attributes:
         heard: Of a live jury, what each of its judges said; else None.
         drawn: Of a live jury, run to repeated votes in which only wobble is seen; None where none were drawn.
-        spent: US dollars of the calls that were made now, as far as they are known.
     """
 
     spec: JudgeSpec
@@ -112,7 +111,6 @@ class Judged:
     work: Work = field(default_factory=Work)
     heard: Heard | None = None
     drawn: Mapping[str, tuple[float | None, ...]] | None = None
-    spent: float = 0.0
 
 
 def finish(

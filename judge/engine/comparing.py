@@ -20,6 +20,7 @@ from judge.calibration.sets import load_set
 from judge.calibration.shared_runs import SharedRuns, shared_runs
 from judge.calibration.switch import switch
 from judge.config import Settings
+from judge.engine.budget import Budget
 from judge.engine.calibrating import (
     judge_set,
     judge_spec,
@@ -29,7 +30,7 @@ from judge.engine.calibrating import (
     set_labels,
 )
 from judge.engine.certifying import SEED, beside_labels, voter
-from judge.engine.facade import rubric_of, settings_of
+from judge.engine.facade import budget_of, rubric_of, settings_of
 from judge.engine.jury_report import Heard, live_jury_report, recorded_jury_report
 from judge.engine.probe_findings import ProbesKnown
 from judge.errors import LabelError, TooFewLabels, UsageError
@@ -59,7 +60,7 @@ class Compared:
     Attributes:
         reasons: Judge to run to the judge's reason. `scores`: to its own score before a cut. `agents`: run to agent.
         juries: How the members of each jury err together, by the jury's name.
-        origins: Of live judges, by their names here. `spent`: US dollars of the calls made now, as far as known.
+        origins: Of live judges, by their names here.
         pass_mark: Lowest passing score of the judges' own scale, where scores were cut.
     """
 
@@ -72,7 +73,6 @@ class Compared:
     juries: Mapping[str, JuryErrors] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     pass_mark: float | None = None
-    spent: float = 0.0
 
     def switch(self, old: str, new: str, *, margin: float, pass_mark: float | None = None) -> Switch:
         """Whether `new` may take the place of `old`; see `judge.calibration.switch.switch`."""
@@ -137,7 +137,7 @@ def compare_set(
     split: Split = "test",
     probes: Sequence[ProbeReport] = (),
     progress: Callable[[int], None] | None = None,
-    spent: float = 0.0,
+    budget: Budget | None = None,
 ) -> Compared:
     """Runs every judge under every rubric on one split of a set (cached) and compares them there.
 
@@ -147,7 +147,7 @@ def compare_set(
             held against the labels that were made under the set's own rubric.
         probes: Reports of `judge probe`, shown beside the judge that each is of; certificates in the settings' folder
             count as well.
-        spent: US dollars that earlier work used of the same `max_usd`, which is one cap for all judges together.
+        budget: Of a larger piece of work that this is part of; None for one of its own, for all judges together.
 
     Raises:
         LabelError, UsageError: The set is inconsistent, or has no such criterion; a judge is named twice, or a rubric
@@ -177,14 +177,13 @@ def compare_set(
     reasons: dict[str, Mapping[str, str]] = {}
     work: dict[str, Work] = {}
     agents: dict[str, str] = {}
-    cost = 0.0
+    budget = budget or budget_of(settings)
     for rubric, title in zip(used, named, strict=True):
         scale = asked.scale or rubric.criteria[0].scale
         own = next((c.scale for c in rubric.criteria if c.id == (asked.judged_by or asked.id)), scale)
         for judge in judges:
             own_settings = settings.model_copy(update={"judge": judge})
-            judged = judge_set(chosen, asked, rubric, own_settings, repeats, progress, spent=spent + cost)
-            cost += judged.spent
+            judged = judge_set(chosen, asked, rubric, own_settings, repeats, progress, budget=budget)
             data = beside_labels(
                 judged, labels, asked.id, scale,
                 judged_by=asked.judged_by, mark=asked.pass_mark, own=own, split=split, left_out=stale,
@@ -211,7 +210,6 @@ def compare_set(
         probes=probed,
         origins=origins,
         pass_mark=asked.pass_mark,
-        spent=cost,
         juries={
             name: live_jury_report(
                 jury, data, said, mark=asked.pass_mark, beside=beside, rng=np.random.default_rng(SEED)
@@ -393,7 +391,6 @@ def _compared(
     probes: Mapping[str, ProbeFindings] | None = None,
     origins: Mapping[str, Origin] | None = None,
     pass_mark: float | None = None,
-    spent: float = 0.0,
 ) -> Compared:
     runs = shared_runs(datasets)
     scores = {
@@ -412,5 +409,4 @@ def _compared(
         juries=juries or {},
         origins=origins or {},
         pass_mark=pass_mark,
-        spent=spent,
     )

@@ -194,7 +194,7 @@ class _Spent:
     def add(self, connection: Connection, reply: Reply) -> None:
         """Counts what one reply used."""
         self.usages.append(reply.usage)
-        self.costs.append(_cost(connection, reply.usage))
+        self.costs.append(cost_of(connection, reply.usage))
 
     def untold(self, most_usd: float | None) -> None:
         """Counts a call that failed and may have been billed, at `most_usd` if so: what it used is not known."""
@@ -224,7 +224,7 @@ async def _call(asking: Asking, request: Request, copies: int, spent: _Spent) ->
         else:
             replies = (await connection.complete(request),)
         billed = True
-        cost = add_known([_cost(connection, reply.usage) for reply in replies])
+        cost = add_known([cost_of(connection, reply.usage) for reply in replies])
     except TerminalError:
         raise
     except ContextOverflow as error:
@@ -278,7 +278,8 @@ def most(connection: Connection, tokens: int, request: Request, copies: int = 1)
     return max(known, default=None)
 
 
-def _cost(connection: Connection, usage: Usage | None) -> float | None:
+def cost_of(connection: Connection, usage: Usage | None) -> float | None:
+    """What an answered call cost in US dollars; 0 for a judge that calls nobody, None where it is not known."""
     if connection.offline:
         return 0.0
     if usage is None:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from judge.config import Settings, load_settings
 from judge.engine.bench import make_bench
+from judge.engine.budget import Budget
 from judge.engine.connection import JudgeLike, Opened, OpenJury, cache_failures
 from judge.engine.intake import TrajectoryLike, as_reference, as_trajectories, as_trajectory
 from judge.engine.jury_file import is_jury, load_jury
@@ -176,7 +177,7 @@ def score_many(
     settings: Settings | None = None,
     escalate: EscalationRules | None = None,
     progress: Callable[[Progress], None] | None = None,
-    spent: float = 0.0,
+    budget: Budget | None = None,
     **options: Any,
 ) -> Generator[Verdict, None, None]:
     """Verdicts on many trajectories, in input order, as they are ready.
@@ -190,7 +191,7 @@ def score_many(
         reference: One for all, or a mapping from trajectory id, or else group, to a `Reference`.
         escalate: Which verdicts are sent on to a second judge or a person; None for none, whatever judge.toml says.
         progress: Called with a `Progress` after each verdict, in the order of finishing.
-        spent: US dollars that earlier calls used of the same `max_usd`.
+        budget: Of a larger piece of work that these calls are part of (`budget_of`); None for one of their own.
 
     Raises:
         UsageError: As for `score`, or two trajectories have the same id.
@@ -206,7 +207,7 @@ def score_many(
         settings=settings,
         escalate=escalate,
         progress=progress,
-        spent=spent,
+        budget=budget,
         options=options,
     )
     with closing(_Blocking(batches)) as blocking:
@@ -260,7 +261,7 @@ async def _batches(
     escalate: EscalationRules | None,
     progress: Callable[[Progress], None] | None,
     options: dict[str, Any],
-    spent: float = 0.0,
+    budget: Budget | None = None,
 ) -> AsyncGenerator[list[Verdict], None]:
     from judge.engine.escalating import escalating  # opens its second judge by this module
 
@@ -268,7 +269,7 @@ async def _batches(
     references = as_reference(reference)
     used = rubric_of(rubric, chosen)
     async with open_judge(judge, chosen) as opened:
-        bench = make_bench(opened, used, chosen, policy=policy, spent=spent, ledger=ledger_of(chosen))
+        bench = make_bench(opened, used, chosen, policy=policy, budget=budget or budget_of(chosen))
         if require_trust:
             bench.setup.standing.require()
         async with escalating(bench, escalate, used, chosen, policy=policy, require_trust=require_trust) as whole:
@@ -335,6 +336,15 @@ def ledger_of(settings: Settings) -> DayLedger | None:
     """The day's spend where it is capped: one file for all runs that share the cache folder."""
     cap = settings.max_usd_per_day
     return None if cap is None else DayLedger(settings.cache_dir / "spend", cap)
+
+
+def budget_of(settings: Settings, *, spent: float = 0.0) -> Budget:
+    """The caps of one piece of work. All that is judged for it, one after another, is paid from this one budget.
+
+    Args:
+        spent: What earlier work used of the same `max_usd`.
+    """
+    return Budget(settings.max_usd, spent=spent, ledger=ledger_of(settings))
 
 
 def rubric_of(rubric: str | Path | Rubric | None, settings: Settings) -> Rubric:

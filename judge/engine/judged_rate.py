@@ -11,14 +11,13 @@ import numpy as np
 from judge.calibration.correction import plug_in_interval, rogan_gladen
 from judge.calibration.proportions import share
 from judge.config import Settings
-from judge.engine.facade import open_judge, score
+from judge.engine.facade import budget_of, open_judge, score_many
 from judge.engine.loop import PRIVATE
 from judge.store.certificates import read_shelf
 from judge.types.certificate import Certificate
 from judge.types.estimate import Statistic, undefined
 from judge.types.suite import Attempt, Case, CaseResult, Judged, JudgedRate
 from judge.types.trajectory import Trajectory
-from judge.types.verdict import Verdict
 
 
 class Grader:
@@ -38,6 +37,7 @@ class Grader:
         """
         self._settings = settings
         self._folder = folder
+        self._budget = budget_of(settings)
         self._opened = open_judge(None, settings)
         self._judge = PRIVATE.run(self._opened.__aenter__())
         self.certificates = {c.id: c for c in read_shelf(settings.certificates).certificates}
@@ -47,11 +47,12 @@ class Grader:
         if case.rubric is None:
             return None
         beside = self._folder / case.rubric.name
-        verdict: Verdict = score(
-            trajectory,
+        (verdict,) = score_many(
+            [trajectory],
             str(beside) if beside.is_file() else case.rubric.name,
             judge=self._judge,
             settings=self._settings,
+            budget=self._budget,
         )
         decided = verdict.status == "ok" and verdict.score is not None
         return Judged(

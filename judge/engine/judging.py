@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
-from judge.engine.budget import Budget, Ledger, Promises, Purse
+from judge.engine.budget import Budget, Promises, Purse
 from judge.engine.connection import Connection, SharedConnection, SharingConnection
 from judge.engine.draw import Asking, Sample, all_of, draw, draw_together, estimated, numbered, recall
 from judge.engine.setup import Setup
@@ -66,20 +66,18 @@ class Judging:
         setup: Setup,
         connection: Connection,
         *,
-        spent: float = 0.0,
-        ledger: Ledger | None = None,
+        budget: Budget | None = None,
         purse: Purse | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
         Args:
-            spent: What earlier runs used of the same `max_usd`.
-            ledger: The day's, which other runs share.
+            budget: Pays for the calls, and may pay for others too; None for one of `max_usd` alone.
             purse: Pays for the calls in place of `budget`, where the money is held elsewhere.
         """
         self.setup = setup
         self.connection = connection
-        self.budget = Budget(setup.max_usd, spent=spent, ledger=ledger)
+        self.budget = budget or Budget(setup.max_usd)
         self._purse: Purse = purse or self.budget
         self._wrapping_up = self._purse.wrapping_up
         self.stopped: BaseException | None = None

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from judge.calibration.jury_rules import jury_vote, next_seat
 from judge.config import Settings
+from judge.engine.budget import Budget
 from judge.engine.connection import JudgeLike, OpenJury
-from judge.engine.facade import open_judge, score_many
+from judge.engine.facade import budget_of, open_judge, score_many
 from judge.engine.loop import PRIVATE
 from judge.types.jury import Jury
 from judge.types.rubric import BinaryScale, Criterion, Rubric, normalise
@@ -64,13 +65,11 @@ class JuryDraws:
         heard: Run to what was said for each vote by the judges that this vote called.
         values: Run to each vote's value; None where it gave none.
         usages: Judge to those of its calls that told them.
-        spent: US dollars of the calls that were made now, as far as they are known.
     """
 
     heard: Mapping[str, Sequence[Mapping[str, float | None]]]
     values: Mapping[str, tuple[float | None, ...]]
     usages: Mapping[str, Sequence[Usage]]
-    spent: float
 
 
 def draw_jury(
@@ -83,25 +82,24 @@ def draw_jury(
     settings: Settings,
     policy: str | None = None,
     progress: Callable[[int], None] | None = None,
-    spent: float = 0.0,
+    budget: Budget | None = None,
 ) -> JuryDraws:
     """Draws `repeats` votes of the whole jury on each run; a seat is called only on runs that need it.
 
     Args:
-        spent: US dollars that earlier work used of the same `max_usd`.
+        budget: Of a larger piece of work that this is part of; None for one of its own.
 
     Raises:
         TerminalError, BudgetReached: A member takes no further call.
     """
     given: dict[str, list[dict[str, float | None]]] = {run.id: [{} for _ in range(repeats)] for run in runs}
     usages: dict[str, list[Usage]] = {}
-    cost = 0.0
+    budget = budget or budget_of(settings)
     drawing = settings.model_copy(update={"samples": repeats, "stop": None})
     while (name := _wanted(jury, given)) is not None:
         asked = [run for run in runs if any(next_seat(jury, votes) == name for votes in given[run.id])]
-        verdicts = score_many(asked, rubric, judge=name, settings=drawing, policy=policy, spent=spent + cost)
+        verdicts = score_many(asked, rubric, judge=name, settings=drawing, policy=policy, budget=budget)
         for done, verdict in enumerate(verdicts, start=1):
-            cost += verdict.cost_usd or 0.0
             scores, told = _samples(verdict, criterion, repeats)
             for votes, score in zip(given[verdict.trajectory_id], scores, strict=True):
                 votes[name] = score
@@ -114,7 +112,7 @@ def draw_jury(
         item: tuple(jury_vote(jury, votes, binary=binary, weights=jury.weights or None).value for votes in rows)
         for item, rows in heard.items()
     }
-    return JuryDraws(heard=heard, values=values, usages=usages, spent=cost)
+    return JuryDraws(heard=heard, values=values, usages=usages)
 
 
 def jury_votes(

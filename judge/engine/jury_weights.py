@@ -11,10 +11,11 @@ import yaml
 from judge.calibration.recorded_jury import member_weights
 from judge.calibration.sets import load_set
 from judge.config import Settings
+from judge.engine.budget import Budget
 from judge.engine.calibrating import judge_set, set_criterion, set_labels
 from judge.engine.certifying import beside_labels
 from judge.engine.comparing import only_split
-from judge.engine.facade import rubric_of
+from judge.engine.facade import budget_of, rubric_of
 from judge.errors import UsageError
 from judge.types.calibration_set import CalibrationSet
 from judge.types.jury import Jury
@@ -25,12 +26,10 @@ class LearntWeights:
     """Attributes:
     jury: The jury with its weights.
     runs: Labelled dev runs that they are from.
-    spent: US dollars of the calls that were made, as far as they are known.
     """
 
     jury: Jury
     runs: int
-    spent: float
 
 
 def learn_weights(
@@ -41,10 +40,14 @@ def learn_weights(
     rubric: str | Path | None = None,
     criterion: str | None = None,
     progress: Callable[[int], None] | None = None,
+    budget: Budget | None = None,
 ) -> LearntWeights:
     """Judges the dev runs of a set with every member and reserve, each alone (cached), and weighs them by it.
 
     No run of the test split is judged. For how they are weighed see `judge.calibration.recorded_jury.member_weights`.
+
+    Args:
+        budget: Of a larger piece of work that this is part of; None for one of its own.
 
     Raises:
         UsageError: The jury does not weigh, has weights, or no judge of it is better than a coin.
@@ -58,17 +61,16 @@ def learn_weights(
     scale = asked.scale or used.criteria[0].scale
     own = next((c.scale for c in used.criteria if c.id == (asked.judged_by or asked.id)), scale)
     data = {}
-    spent = 0.0
+    budget = budget or budget_of(settings)
     for member in (*jury.members, *jury.reserves):
         own_settings = settings.model_copy(update={"judge": member})
-        judged = judge_set(chosen, asked, used, own_settings, None, progress, spent=spent)
-        spent += judged.spent
+        judged = judge_set(chosen, asked, used, own_settings, None, progress, budget=budget)
         data[member] = beside_labels(
             judged, labels, asked.id, scale,
             judged_by=asked.judged_by, mark=asked.pass_mark, own=own, split="dev", left_out=stale,
         )  # fmt: skip
     weights = member_weights(data)
-    return LearntWeights(with_weights(jury, weights), max(len(each.items) for each in data.values()), spent)
+    return LearntWeights(with_weights(jury, weights), max(len(each.items) for each in data.values()))
 
 
 def with_weights(jury: Jury, weights: Mapping[str, float]) -> Jury:

@@ -12,7 +12,7 @@ from judge.engine.budget import wrap_up_notice
 from judge.engine.connection import Opened, cache_failures
 from judge.engine.control import Control
 from judge.engine.escalating import escalating
-from judge.engine.facade import ledger_of
+from judge.engine.facade import budget_of
 from judge.engine.run import Progress, Run
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import Verdict
@@ -45,8 +45,7 @@ class LocalEngine:
             job.rubric,
             job.settings,
             policy=job.policy,
-            spent=job.spent,
-            ledger=ledger_of(job.settings),
+            budget=budget_of(job.settings, spent=job.spent),
         )
         told = False
 

@@ -9,6 +9,7 @@ import numpy as np
 from judge.calibration.pair_findings import contest
 from judge.calibration.probes.position import position_row
 from judge.config import Settings
+from judge.engine.budget import Budget
 from judge.engine.connection import Connection
 from judge.engine.pairing import pairs_of
 from judge.engine.pairwise import judge_pairs
@@ -26,6 +27,7 @@ def probe_position(
     reference: References = None,
     policy: str | None = None,
     progress: Callable[[int], None] | None = None,
+    budget: Budget | None = None,
 ) -> BiasRow:
     """What the first place is worth to this judge, when it compares two runs of a task.
 
@@ -33,6 +35,7 @@ def probe_position(
 
     Args:
         limit: Most pairs, in turns from each task.
+        budget: Of a larger piece of work that this is part of; None for one of its own.
 
     Raises:
         UsageError: No two runs share a task, or the judge scores single runs alone.
@@ -48,7 +51,14 @@ def probe_position(
             progress(count)
 
     found = judge_pairs(
-        pairs, planted.rubric, judge=judge, settings=settings, reference=reference, policy=policy, done=done
+        pairs,
+        planted.rubric,
+        judge=judge,
+        settings=settings,
+        reference=reference,
+        policy=policy,
+        done=done,
+        budget=budget,
     )
     if found.stopped is not None:
         raise found.stopped

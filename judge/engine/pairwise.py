@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from judge.config import Settings
-from judge.engine.budget import Budget, Ledger, Promises
+from judge.engine.budget import Budget, Promises
 from judge.engine.connection import Connection, OpenJury, SharingConnection
 from judge.engine.draw import Asking, Sample, all_of, draw, draw_together, estimated, numbered, recall
-from judge.engine.facade import ledger_of, open_judge, rubric_of
+from judge.engine.facade import budget_of, open_judge, rubric_of
 from judge.engine.judging import Stopped
 from judge.engine.loop import PRIVATE
 from judge.engine.pair_verdicts import Asked, pair_verdict
@@ -61,6 +61,7 @@ def judge_pairs(
     reference: References = None,
     policy: str | None = None,
     done: Callable[[PairVerdict], None] | None = None,
+    budget: Budget | None = None,
 ) -> JudgedPairs:
     """A verdict on every pair; blocks, and works where a loop is running.
 
@@ -68,12 +69,22 @@ def judge_pairs(
         settings: `samples` votes in each order, one where it is None; replies are cached as those of scores are.
         reference: One for all, or by id of `a`, of `b`, or by group.
         done: Called with each verdict when it is there, in the order of finishing.
+        budget: Of a larger piece of work that this is part of; None for one of its own.
 
     Raises:
         UsageError: The judge scores single runs alone (a jury, rules, a replay), or the rubric needs a policy.
     """
     return PRIVATE.run(
-        ajudge_pairs(pairs, rubric, judge=judge, settings=settings, reference=reference, policy=policy, done=done)
+        ajudge_pairs(
+            pairs,
+            rubric,
+            judge=judge,
+            settings=settings,
+            reference=reference,
+            policy=policy,
+            done=done,
+            budget=budget,
+        )
     )
 
 
@@ -86,12 +97,13 @@ async def ajudge_pairs(
     reference: References = None,
     policy: str | None = None,
     done: Callable[[PairVerdict], None] | None = None,
+    budget: Budget | None = None,
 ) -> JudgedPairs:
     """As `judge_pairs`, in the running event loop."""
     used = rubric_of(rubric, settings)
     async with open_pair_judge(judge, settings) as connection:
         setup = pair_setup(used, connection, settings, policy=policy)
-        judging = PairJudging(setup, connection, ledger=ledger_of(settings))
+        judging = PairJudging(setup, connection, budget=budget or budget_of(settings))
         found: dict[int, PairVerdict] = {}
         waiting = iter(enumerate(pairs))
 
@@ -181,12 +193,12 @@ class PairJudging:
         setup: Setup,
         connection: Connection,
         *,
-        ledger: Ledger | None = None,
+        budget: Budget | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.setup = setup
         self.connection = connection
-        self.budget = Budget(setup.max_usd, ledger=ledger)
+        self.budget = budget or Budget(setup.max_usd)
         self.stopped: BaseException | None = None
         self._clock = clock
         self._promises = Promises()

@@ -32,8 +32,9 @@ from judge.calibration.probes.scale_use import (
     use_of_scale,
 )
 from judge.config import Settings
+from judge.engine.budget import Budget
 from judge.engine.connection import JudgeLike
-from judge.engine.facade import rubric_of, score_many
+from judge.engine.facade import budget_of, rubric_of, score_many
 from judge.engine.run import References, reference_of
 from judge.errors import UsageError
 from judge.prompt import view
@@ -225,17 +226,19 @@ def probe(
     reference: References = None,
     policy: str | None = None,
     progress: Callable[[int], None] | None = None,
+    budget: Budget | None = None,
 ) -> ProbeReport:
     """What a judge sees and does not see, found out with runs whose faults are known.
 
     Args:
         reference: For a mutated run, that of its parent or its task.
+        budget: Of a larger piece of work that this is part of; None for one of its own.
 
     Raises:
         TerminalError, BudgetReached: The judge takes no further call.
     """
     used, kinds, what = planted.rubric, planted.kinds, planted.what
-    asked = _Asked(settings, judge, planted.references(reference), policy, progress)
+    asked = _Asked(settings, judge, planted.references(reference), policy, progress, budget or budget_of(settings))
     verdicts = asked.judge(planted.runs(), used)
     probed = pair(planted.mutants, verdicts, pass_mark=what.pass_mark)
     rng = np.random.default_rng(planted.seed)
@@ -296,6 +299,7 @@ class _Asked:
     reference: References
     policy: str | None
     progress: Callable[[int], None] | None
+    budget: Budget
 
     def judge(self, runs: Sequence[Trajectory], rubric: Rubric) -> dict[str, Verdict]:
         found: dict[str, Verdict] = {}
@@ -306,6 +310,7 @@ class _Asked:
             settings=self.settings,
             reference=self.reference,
             policy=self.policy,
+            budget=self.budget,
         ):
             found[verdict.trajectory_id] = verdict
             if self.progress is not None:

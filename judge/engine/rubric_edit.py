@@ -10,9 +10,10 @@ from typing import ClassVar
 from judge.config import Settings
 from judge.engine.budget import Budget
 from judge.engine.connection import Connection, OpenJury
-from judge.engine.facade import open_judge
+from judge.engine.draw import BILLED, cost_of
+from judge.engine.facade import budget_of, open_judge
 from judge.engine.loop import PRIVATE
-from judge.errors import ConfigError, UsageError
+from judge.errors import ConfigError, ProviderError, UsageError
 from judge.prompt import lint_rubric, rubric_path
 from judge.prompt.rubric_edit import Disagreement, edit_request, edited_rubric, next_version, parse_edit
 from judge.types.record import Record
@@ -56,7 +57,7 @@ def propose(
     settings: Settings,
     out: Path | None = None,
     runs: Sequence[str] = (),
-    spent: float = 0.0,
+    budget: Budget | None = None,
 ) -> Proposal:
     """Asks `asked` for one edit and writes the rubric that it makes.
 
@@ -64,7 +65,7 @@ def propose(
         rubric: Name or file of the present rubric, whose text is edited.
         out: File to write; "ID-VERSION.yaml" in the working folder when None. Never one that exists.
         runs: Names that a clause must not hold.
-        spent: US dollars that earlier work used of the same `max_usd`.
+        budget: Of a larger piece of work that this is part of; None for one of its own.
 
     Raises:
         UsageError: The file exists, or a jury is asked.
@@ -78,7 +79,8 @@ def propose(
     request = edit_request(
         loaded, criterion, disagreements, sampling=Sampling(max_output_tokens=settings.max_output_tokens)
     )
-    edit, calls, cost = PRIVATE.run(_ask(asked, request, criterion, settings, runs, spent))
+    budget = budget or budget_of(settings)
+    edit, calls, cost = PRIVATE.run(_ask(asked, request, criterion, settings, runs, budget))
     if isinstance(edit, str):
         return Proposal(asked=asked, edit=None, failure=edit, path=None, version=None, calls=calls, cost_usd=cost)
     source = rubric_path(rubric)
@@ -109,7 +111,7 @@ def _seen_from(folder: Path, file: Path) -> str:
 
 
 async def _ask(
-    asked: str, request: Request, criterion: Criterion, settings: Settings, runs: Sequence[str], spent: float
+    asked: str, request: Request, criterion: Criterion, settings: Settings, runs: Sequence[str], budget: Budget
 ) -> tuple[RubricEdit | str, int, float | None]:
     async with open_judge(asked, settings) as opened:
         if isinstance(opened, OpenJury):
@@ -117,7 +119,6 @@ async def _ask(
         kept = opened.hit(request)
         if kept is not None and isinstance(edit := parse_edit(kept.text, criterion, runs=runs), RubricEdit):
             return edit, 0, 0.0
-        budget = Budget(settings.max_usd, spent=spent)
         costs: list[float | None] = []
         found: RubricEdit | str = "no call was made"
         for attempt in range(settings.retries + 1):
@@ -125,8 +126,15 @@ async def _ask(
             estimate = _estimate(opened, sent, settings)
             if not budget.admit(estimate):
                 raise budget.reached(estimate)
-            reply = await opened.complete(sent)
-            cost = 0.0 if opened.offline else opened.price(reply.usage) if reply.usage else None
+            try:
+                reply = await opened.complete(sent)
+            except BaseException as error:
+                if isinstance(error, ProviderError) and error.reason in BILLED:
+                    budget.settle(estimate, None)
+                else:
+                    budget.release(estimate)
+                raise
+            cost = cost_of(opened, reply.usage)
             budget.settle(estimate, cost)
             costs.append(cost)
             found = parse_edit(reply.text, criterion, runs=runs) if reply.status == "ok" else f"reply: {reply.status}"
@@ -142,7 +150,7 @@ def _estimate(connection: Connection, request: Request, settings: Settings) -> f
     Raises:
         ConfigError: A cap is set and the price is not known.
     """
-    if settings.max_usd is None or connection.offline:
+    if connection.offline or (settings.max_usd is None and settings.max_usd_per_day is None):
         return 0.0
     tokens = connection.count_tokens("".join((request.system, *request.segments)))
     price = connection.price(Usage(input_tokens=tokens, output_tokens=request.sampling.max_output_tokens))

@@ -16,7 +16,7 @@ from judge.calibration.sets import load_set
 from judge.config import Settings
 from judge.engine.calibrating import set_criterion
 from judge.engine.comparing import Compared, compare_set
-from judge.engine.facade import rubric_of
+from judge.engine.facade import budget_of, rubric_of
 from judge.engine.rubric_edit import Proposal, propose
 from judge.errors import UsageError
 from judge.prompt.rubric_edit import Disagreement, clauses
@@ -108,8 +108,16 @@ def work_on_rubric(
     judges = (
         [judge] if edit is not None else [judge, "rules/process" if judge != "rules/process" else "fake/always-pass"]
     )
+    budget = budget_of(settings)
     found = compare_set(
-        set_name, judges, settings=settings, rubrics=rubrics, criterion=asked.id, split=split, progress=progress
+        set_name,
+        judges,
+        settings=settings,
+        rubrics=rubrics,
+        criterion=asked.id,
+        split=split,
+        progress=progress,
+        budget=budget,
     )
     asked_of = next(c for c in used.criteria if c.id == (asked.judged_by or asked.id))
     present = found.runs.judges[0]
@@ -131,7 +139,7 @@ def work_on_rubric(
             settings=settings,
             out=out,
             runs=found.runs.items,
-            spent=found.spent,
+            budget=budget,
         )
         if proposal.path is not None and proposal.sound:
             both = [present_rubric, proposal.path]
@@ -143,7 +151,7 @@ def work_on_rubric(
                 criterion=asked.id,
                 split=split,
                 progress=progress,
-                spent=found.spent + (proposal.cost_usd or 0.0),
+                budget=budget,
             ).comparison
     looks = None
     if final:

@@ -9,6 +9,7 @@ from pathlib import Path
 from judge.calibration.fields import FieldMap
 from judge.calibration.observations import Scales
 from judge.config import Settings
+from judge.engine.budget import Budget
 from judge.engine.calibrating import calibrate_files, calibrate_set
 from judge.engine.certifying import Calibration, Terms
 from judge.engine.comparing import Compared
@@ -26,6 +27,7 @@ def certify_live(
     criterion: str | None = None,
     repeats: int | None = None,
     probes: tuple[ProbeReport, ...] = (),
+    budget: Budget | None = None,
 ) -> Calibration:
     """Calibrates the new judge on the set as `judge calibrate` does, and writes its certificate.
 
@@ -34,6 +36,7 @@ def certify_live(
     Args:
         new: Its name in the comparison, which says under which rubric it judges.
         probes: Of any of the compared judges; that of the new one joins the certificate.
+        budget: That of the comparison; None for one of its own.
 
     Raises:
         UsageError: The judge was not compared.
@@ -49,7 +52,7 @@ def certify_live(
         rubric=origin.rubric,
         criterion=criterion,
         repeats=repeats,
-        spent=found.spent,
+        budget=budget,
         terms=lambda terms: replace(terms, save=settings.certificates, probes=own),
     )
 

@@ -21,7 +21,7 @@ from judge.engine.batch import judge_batch
 from judge.engine.calibrating import calibrate_set
 from judge.engine.canary import check_certificate
 from judge.engine.comparing import compare_set
-from judge.engine.facade import score, score_many
+from judge.engine.facade import budget_of, score, score_many
 from judge.engine.judged_rate import Grader
 from judge.engine.plan import plan
 from judge.engine.probing import ProbeRuns
@@ -306,8 +306,10 @@ def test_one_cap_holds_for_all_judges_of_a_comparison(folder: Path) -> None:
                 own, ["openai/a", "openai/b"], rubrics=[RUBRIC], settings=settings.model_copy(update={"max_usd": 0.13})
             )
         assert (bench.of("a"), bench.of("b")) == (4, 2)
-        found = compare_set(own, ["openai/a", "openai/b"], rubrics=[RUBRIC], settings=settings)
-        assert found.spent == pytest.approx(0.04)  # six of the eight verdicts were kept
+        settings = settings.model_copy(update={"max_usd": 1.0})
+        budget = budget_of(settings)
+        found = compare_set(own, ["openai/a", "openai/b"], rubrics=[RUBRIC], settings=settings, budget=budget)
+        assert budget.spent == pytest.approx(0.04)  # six of the eight verdicts were kept
         assert [row.right.value for row in found.comparison.judges] == [1.0, 0.75]
 
 
