@@ -13,7 +13,6 @@ from typer.core import TyperGroup
 
 from judge.cli import options
 from judge.cli.output import emit, note, say
-from judge.errors import ProviderError
 
 if TYPE_CHECKING:
     from judge.engine.batch import BatchOutcome
@@ -238,7 +237,7 @@ def cancel(run: Folder, as_json: options.AsJson = False) -> None:
 
 def _end(outcome: BatchOutcome, as_json: bool) -> None:
     """Prints a session's result and leaves with its exit status."""
-    from judge.cli.score import exit_code
+    from judge.cli.score import all_failed, exit_code
     from judge.report.runs import batch_text
 
     result = outcome.result
@@ -255,7 +254,7 @@ def _end(outcome: BatchOutcome, as_json: bool) -> None:
         raise typer.Exit(INTERRUPTED if result.stopped == "interrupt" else 5)
     code = exit_code(result.summary)
     if code == 4:
-        raise ProviderError("The judge failed on every trajectory.", hint="The errors in the summary say why.")
+        raise all_failed(result.summary.errors, "trajectory")
     if code:
         raise typer.Exit(code)
 

@@ -9,7 +9,8 @@ import typer
 
 from judge.cli import options
 from judge.cli.output import emit, note, say
-from judge.errors import ProviderError, UsageError
+from judge.cli.score import all_failed
+from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.calibration.pair_findings import PairReport
@@ -104,7 +105,7 @@ def pairwise(
     if judged.stopped is not None:
         raise judged.stopped
     if all(verdict.winner == "failed" for verdict in judged.verdicts):
-        raise ProviderError("The judge failed on every pair.", hint="The errors in the report say why.")
+        raise all_failed((error.kind for verdict in judged.verdicts for error in verdict.errors), "pair")
 
 
 def _preview(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from judge.cli import options
 from judge.cli.output import emit, note, say
-from judge.errors import BudgetReached, ProviderError, TerminalError, TrustRequired, UsageError
+from judge.errors import BudgetReached, JudgeError, ProviderError, TerminalError, TrustRequired, UsageError
 
 if TYPE_CHECKING:
     from judge.config import Settings
@@ -196,13 +196,27 @@ def _judge(
         )
     code = exit_code(summary)
     if code == 4:
-        raise ProviderError("The judge failed on every trajectory.", hint="The errors in the summary say why.")
+        raise all_failed(summary.errors, "trajectory")
     if code:
         raise typer.Exit(code)
 
 
+def all_failed(kinds: Iterable[str], each: str) -> JudgeError:
+    """The error of a run without any score: a cap where that alone was in the way, else the judge.
+
+    Args:
+        kinds: Of the failures; `each`: what was judged.
+    """
+    if set(kinds) == {"item_budget"}:
+        return BudgetReached(
+            f"Budget reached: max_usd_per_item leaves no room for a verdict on any {each}.",
+            hint="Raise it, draw fewer samples, or lower max_output_tokens.",
+        )
+    return ProviderError(f"The judge failed on every {each}.", hint="The errors listed say why.")
+
+
 def exit_code(summary: Summary) -> int:
-    """0 scored and passed, 1 a gate failed or coverage is too low, 4 every judgement failed."""
+    """0 scored and passed, 1 a gate failed or coverage is too low, 4 every judgement failed (see `all_failed`)."""
     if summary.total and sum(summary.errors.values()) == summary.total:
         return 4
     return 1 if summary.gate == "fail" or summary.failed else 0

@@ -95,15 +95,19 @@ class Budget:
     which it first waits.
     """
 
-    def __init__(self, cap: float | None, *, spent: float = 0.0, ledger: Ledger | None = None) -> None:
+    def __init__(
+        self, cap: float | None, *, spent: float = 0.0, ledger: Ledger | None = None, name: str = "max_usd"
+    ) -> None:
         """
         Args:
             cap: None admits everything.
             spent: What earlier runs used of the same cap.
             ledger: A further cap that is shared with others.
+            name: The setting that the cap is from.
         """
         self._cap = None if cap is None else exact(cap)
         self._ledger = ledger
+        self._name = name
         self._spent = exact(spent)
         self._untold = exact(0.0)
         self._reserved = exact(0.0)
@@ -175,9 +179,9 @@ class Budget:
                 f"Budget reached: {self._ledger.full()}, and what comes next may cost ${estimate:.4f}.", hint=hint
             )
         return BudgetReached(
-            f"Budget reached: ${self.spent:.4f} of ${float(self._cap or 0):.4f} is spent, and what comes "
-            f"next may cost ${estimate * self.factor:.4f}.",
-            hint="Raise max_usd to go on; what is done is kept.",
+            f"Budget reached: ${self.spent:.4f} of ${float(self._cap or 0):.4f} is spent ({self._name}), and what "
+            f"comes next may cost ${estimate * self.factor:.4f}.",
+            hint=f"Raise {self._name} to go on; what is done is kept.",
         )
 
     def settle(self, estimate: float, cost: float | None) -> None:

@@ -110,7 +110,9 @@ class Judging:
         if setup.draws[1] > 1 and not connection.offline:
             prompt = prompt.model_copy(update={"request": prompt.request.model_copy(update={"repeated": True})})
         cap = setup.max_usd_per_item
-        return Case(trajectory, reference, prompt, started, budget=None if cap is None else Budget(cap))
+        return Case(
+            trajectory, reference, prompt, started, budget=None if cap is None else Budget(cap, name="max_usd_per_item")
+        )
 
     def whole(self, case: Case) -> float:
         """Most that a trajectory may cost, without retries: all of its samples; 0 where no cap is set."""

@@ -68,7 +68,7 @@ class LiveJury(InTurn[JuryCase]):
         """The case of a trajectory; under a cap with every member's prompt made, so that it has a price."""
         cap = self.setup.max_usd_per_item
         given: dict[str, dict[str, float | None]] = {criterion.id: {} for criterion in self.setup.rubric.criteria}
-        budget = None if cap is None else Budget(cap)
+        budget = None if cap is None else Budget(cap, name="max_usd_per_item")
         return self._price(JuryCase(trajectory, reference, self._clock(), given, budget=budget))
 
     def _next(self, case: JuryCase) -> str | None:

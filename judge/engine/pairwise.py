@@ -217,7 +217,7 @@ class PairJudging:
         """
         started = self._clock()
         cap = self.setup.max_usd_per_item
-        item = None if cap is None else Budget(cap)
+        item = None if cap is None else Budget(cap, name="max_usd_per_item")
         orders = [self._order(pair, side, reference, item) for side in SIDES]
         async with self._room(sum(order.whole() for order in orders if isinstance(order, _Order))):
             asked = await all_of(*(_asked(order) for order in orders))

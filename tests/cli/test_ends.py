@@ -34,6 +34,38 @@ def test_a_judge_that_fails_on_everything_ends_with_an_error_in_the_form_asked_f
     assert json.loads(said.err)["error"]["message"] == "The judge failed on every trajectory."
 
 
+NO_MONEY = """
+judge = "openai/m1"
+max_usd_per_item = 0.0001
+
+[providers.openai]
+base_url = "http://127.0.0.1:9/v1"
+
+[models."openai/m1"]
+input_usd_per_million = 1000
+output_usd_per_million = 1000
+"""
+
+
+@pytest.mark.parametrize("command", ["score", "batch", "pairwise"])
+def test_a_cap_that_no_verdict_fits_under_ends_as_a_budget_does_and_is_named(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No call is made: nothing listens on that port. A provider that failed would be exit 4."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "judge.toml").write_text(NO_MONEY, encoding="utf-8")
+    runs = [{"schema": "judge.trajectory/1", "id": name, "group": "task", "source": {"format": "native"},
+             "steps": [{"index": 1, "kind": "final", "text": name}]} for name in ("a", "b")]  # fmt: skip
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in runs), encoding="utf-8")
+    more = ["--quiet", "--out", "run"] if command == "batch" else []
+    assert run([command, "runs.jsonl", "--no-cache", *more, "--json"]) == 5
+    said = capsys.readouterr()
+    error = json.loads(said.err[said.err.index("{") :])["error"]
+    assert error["kind"] == "budget_reached"
+    assert "max_usd_per_item leaves no room for a verdict on any" in error["message"]
+    assert "of $0.0001 is spent (max_usd_per_item)" in said.out
+
+
 def test_a_reader_that_goes_away_is_no_failure_of_a_check_and_no_pass(tmp_path: Path) -> None:
     """More than a pipe holds, so that the command is still writing when the pipe is closed."""
     lines = (json.dumps([{"type": "final", "text": f"{number} {'x' * 400}"}]) for number in range(300))
