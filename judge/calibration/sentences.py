@@ -29,7 +29,7 @@ def plain_words(report: CalibrationReport) -> tuple[str, ...]:
         _automation(report),
         _forecast(report),
         _health(report),
-        drawn_unequally(report.chances),
+        drawn_unequally(report.chances, weighted=bool(report.weighted)),
         _kinds(report),
     ]
     return tuple(sentence for sentence in said if sentence)
@@ -161,8 +161,12 @@ def _ranking(report: CalibrationReport) -> str:
     ranking = report.ranking
     if ranking is None or ranking.top_stays is None or not ranking.agents:
         return ""
+    first, *rest = ranking.agents
+    if rest and rest[0].mean == first.mean:
+        level = sum(agent.mean == first.mean for agent in ranking.agents)
+        return f"It ranks no agent first: {level} of {len(ranking.agents)} agents have the same mean."
     return (
-        f"It ranks {ranking.agents[0].agent} first of {len(ranking.agents)} agents; drawn on other tasks, "
+        f"It ranks {first.agent} first of {len(ranking.agents)} agents; drawn on other tasks, "
         f"that would stay so with a chance of {percent(ranking.top_stays)}."
     )
 

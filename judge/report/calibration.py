@@ -82,8 +82,9 @@ def calibration_text(report: CalibrationReport, certificate: Certificate | None,
     if label_next:
         lines += ["", f"To label next, split votes first: {', '.join(label_next[:10])}"]
     if report.disagreements:
-        lines += ["", f"Disagreements, worst first (10 of {len(report.disagreements)} kept are shown):"]
-        for d in report.disagreements[:10]:
+        worst = report.disagreements[:10]
+        lines += ["", f"Disagreements, worst first ({len(worst)} of {len(report.disagreements)} kept are shown):"]
+        for d in worst:
             said = number(d.verdict, absent=d.failure or "no score")
             lines.append(f"  {d.item}: people {number(d.label)}, judge {said}. {d.reason}".rstrip())
     return "\n".join(lines)

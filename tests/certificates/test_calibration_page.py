@@ -152,6 +152,10 @@ def test_text_gives_every_claim_its_state_and_the_uses_of_the_labels(whole: Cali
     assert "these labels have been used 2 times." in text
     assert "To label next, split votes first: r7" in text
     assert "Wobble over 3 repeats of 80 runs (cause: sampling):" in text
+    kept = len(whole.disagreements)
+    assert f"Disagreements, worst first ({min(10, kept)} of {kept} kept are shown):" in text
+    few = whole.model_copy(update={"disagreements": whole.disagreements[:2]})
+    assert "Disagreements, worst first (2 of 2 kept are shown):" in calibration_text(few, None)
 
 
 def test_files_are_written_whole_and_nothing_else_is_left(whole: CalibrationReport, tmp_path: Path) -> None:

@@ -133,6 +133,15 @@ def test_agents_are_ranked_and_one_agent_alone_is_not() -> None:
     assert examined(data, beside=Beside(agents=dict.fromkeys(agents, "x"))).ranking is None
 
 
+def test_agents_with_the_same_mean_are_not_said_to_be_ranked() -> None:
+    verdicts = [said(f"{agent}{i}", 1.0) for agent in "xy" for i in range(20)]
+    labels = [said(o.item, float(i % 2), "people", group=o.item[1:]) for i, o in enumerate(verdicts)]
+    sentences = examined(
+        joined(verdicts, labels), beside=Beside(agents={o.item: o.item[0] for o in verdicts})
+    ).sentences
+    assert "It ranks no agent first: 2 of 2 agents have the same mean." in sentences
+
+
 def test_a_small_slice_is_shown_with_a_warning() -> None:
     verdicts = [said(f"t{i}", 1.0) for i in range(30)]
     labels = [said(f"t{i}", 1.0, "people", slices={"tool": "rare" if i < 5 else "usual"}) for i in range(30)]
