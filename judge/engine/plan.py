@@ -138,7 +138,11 @@ class Plan(Record):
             f"{self.trajectories} trajectories under rubric {self.rubric} by {self.judge}"
             + (f" at {self.host}" if self.host else ""),
             f"calls: {_calls_text(self.calls_low, self.calls_high)}, and {self.cached} samples from the cache",
-            f"tokens: about {self.input_tokens:,} in, at most {self.output_tokens:,} out",
+            *(
+                [f"tokens: about {self.input_tokens:,} in, at most {self.output_tokens:,} out"]
+                if self.calls_high
+                else []
+            ),
             f"cost: {range_text(self.cost_low, self.cost_high)}",
             *(seat.text() for seat in self.seats),
             *named("shortened to fit", self.truncated),

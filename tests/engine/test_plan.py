@@ -42,6 +42,13 @@ def test_calls_tokens_and_cost_are_sums_over_the_prompts(settings: Settings) -> 
     assert made.cost_high == pytest.approx((3 * tokens * 2 + 600 * 10) / 1e6)
 
 
+def test_tokens_are_told_only_of_calls(settings: Settings) -> None:
+    assert "tokens: about" in plan([run_of("a")], settings=settings).text()
+    rules = plan([run_of("a")], judge="rules/process", settings=settings).text()
+    assert "calls: 0" in rules
+    assert "tokens" not in rules
+
+
 def test_the_default_number_of_samples_is_a_range(settings: Settings) -> None:
     default = settings.model_copy(update={"samples": None})
     ordinal = plan([run_of("a")], "process", settings=default)
