@@ -37,7 +37,27 @@ _HOME = {
     "JudgeError": "judge.errors",
 }
 
-__all__ = ["__version__", *_HOME]
+# Written out: type checkers read no other form.
+__all__ = [
+    "__version__",
+    "JudgeError",
+    "Label",
+    "Reference",
+    "Rubric",
+    "Trajectory",
+    "Verdict",
+    "Vote",
+    "ascore",
+    "ascore_many",
+    "calibrate",
+    "check",
+    "compare",
+    "load",
+    "load_rubric",
+    "measure",
+    "score",
+    "score_many",
+]
 
 if TYPE_CHECKING:
     from judge.engine.calibrating import calibrate

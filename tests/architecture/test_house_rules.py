@@ -172,6 +172,12 @@ def test_every_public_name_of_the_package_can_be_imported(name: str) -> None:
     assert getattr(judge, name) is not None
 
 
+def test_the_public_names_are_written_out_so_that_type_checkers_know_them() -> None:
+    tree = ast.parse((ROOT / "judge" / "__init__.py").read_text(encoding="utf-8"))
+    (written,) = (n.value for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__all__")
+    assert set(ast.literal_eval(written)) == {"__version__", *judge._HOME}
+
+
 def test_every_part_exports_what_it_says() -> None:
     for path in sorted((ROOT / "judge").glob("*/__init__.py")):
         part = import_module(f"judge.{path.parent.name}")
