@@ -39,7 +39,6 @@ _HOME = {
 
 # Written out: type checkers read no other form.
 __all__ = [
-    "__version__",
     "JudgeError",
     "Label",
     "Reference",
@@ -47,6 +46,7 @@ __all__ = [
     "Trajectory",
     "Verdict",
     "Vote",
+    "__version__",
     "ascore",
     "ascore_many",
     "calibrate",
