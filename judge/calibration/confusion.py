@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from judge.calibration.inclusion import relative
 from judge.calibration.kappa import pair_statistic
 from judge.calibration.proportions import share
 from judge.calibration.ratings import cluster_codes, numbers
@@ -59,6 +60,7 @@ def binary_agreement(
     judge: ArrayLike,
     *,
     groups: Sequence[Hashable] | None = None,
+    weights: ArrayLike | None = None,
     rng: np.random.Generator,
     confidence: float = 0.95,
 ) -> BinaryAgreement:
@@ -67,6 +69,7 @@ def binary_agreement(
     Args:
         human, judge: 1 passed, 0 failed, NaN missing; shape (n,). A pair with a missing side is left out here:
             count judge failures as errors before, they are not absent.
+        weights: Inverse chance of each item to be drawn; see `judge.calibration.inclusion`. Counts stay counts.
 
     Raises:
         StatisticsError: Lengths differ, or a value is neither 0 nor 1.
@@ -76,10 +79,12 @@ def binary_agreement(
         raise StatisticsError(f"{len(people)} labels against {len(verdict)} verdicts.", hint="Join them first.")
     both = ~np.isnan(people) & ~np.isnan(verdict)
     cluster = cluster_codes(groups, len(people))[both]
+    each = relative(weights, both)
     people, verdict = people[both], verdict[both]
 
     def rate(values: Floats, where: np.ndarray) -> Statistic:
-        return share(values[where], groups=cluster[where].tolist(), rng=rng, confidence=confidence)
+        some = None if each is None else each[where]
+        return share(values[where], groups=cluster[where].tolist(), weights=some, rng=rng, confidence=confidence)
 
     everything = np.ones(len(people), dtype=bool)
     a, b = people.astype(np.int64), verdict.astype(np.int64)
@@ -87,7 +92,7 @@ def binary_agreement(
 
     def of_table(function: Callable[[Floats], Floats], because: str, signed: bool) -> Statistic:
         return bounded(
-            pair_statistic(a, b, dense, 2, 2, function),
+            pair_statistic(a, b, dense, 2, 2, function, each),
             n=len(a),
             rng=rng,
             confidence=confidence,

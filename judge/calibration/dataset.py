@@ -110,6 +110,11 @@ class Dataset:
         known = [chance for chance in self.probabilities if chance is not None]
         return (min(known), max(known)) if known and max(known) > min(known) * (1 + 1e-9) else None
 
+    def weights(self) -> tuple[float, ...] | None:
+        """The inverse of each item's chance to be drawn; None where each counts once: equal or unknown chances."""
+        known = tuple(1 / chance for chance in self.probabilities if chance is not None)
+        return known if self.chances() is not None and len(known) == len(self.items) else None
+
     def people(self) -> Mapping[str, tuple[float | None, ...]] | None:
         """Each person's value for every item, then for every tie; without who adjudicated.
 
@@ -287,10 +292,16 @@ def cut_at(data: Dataset, mark: float, score_scale: Scales) -> Dataset:
     )
 
 
-def drawn_unequally(chances: tuple[float, float] | None) -> str:
-    """What numbers over labelled runs do not say where these were drawn by different chances; else ""."""
+def drawn_unequally(chances: tuple[float, float] | None, *, weighted: bool = False) -> str:
+    """Of what the numbers over labelled runs are where these were drawn by different chances; else ""."""
     if chances is None:
         return ""
+    if weighted:
+        return (
+            f"The labelled runs were drawn by chances from {chances[0]:.2g} to {chances[1]:.2g}. Agreement, the rates "
+            "of caught and passed runs, precision, F1, the kappas and failed verdicts weigh each run by the inverse of "
+            "its chance, and so speak of all runs; every other number is of the labelled runs alone."
+        )
     return (
         f"The labelled runs were drawn by chances from {chances[0]:.2g} to {chances[1]:.2g}, and each counts once: "
         "these are numbers of the labelled runs and not of all. Label in random order for those."

@@ -32,7 +32,7 @@ from judge.calibration.proportions import design_effect, share, wilson
 from judge.calibration.rank_correlation import rank_agreement
 from judge.calibration.rank_stability import RankStability, rank_stability
 from judge.calibration.ratings import cluster_codes
-from judge.calibration.resampling import Floats
+from judge.calibration.resampling import WEIGHTED, Floats
 from judge.calibration.rubric_health import rubric_health
 from judge.calibration.sentences import plain_words
 from judge.calibration.wobble import wobble
@@ -94,26 +94,40 @@ def examine(
     mark = 1.0 if data.scale.type == "binary" else cut
     label = np.asarray(data.labels, dtype=np.float64)
     verdict = _floats(data.verdicts)
-    groups = data.groups
+    groups, weights = data.groups, data.weights()
     statistics: dict[str, Statistic] = {}
     confusion: CountTable | None = None
     binary: BinaryAgreement | None = None
     right = np.where(np.isnan(verdict), 0.0, (verdict == label).astype(np.float64))
-    statistics["agreement"] = share(right, groups=groups, rng=rng)
+    statistics["agreement"] = share(right, groups=groups, weights=weights, rng=rng)
+
+    def agreement_of(human: Floats, judge: Floats, domain: Sequence[float], kind: str, distances: str) -> Statistic:
+        return agreement_coefficient(
+            _labels(human),
+            _labels(judge),
+            domain=list(domain),
+            groups=groups,
+            kind=kind,  # type: ignore[arg-type]
+            weights=distances,  # type: ignore[arg-type]
+            item_weights=weights,
+            rng=rng,
+        )
+
     if mark is not None:
         passed = (label >= mark).astype(np.float64)
         said = np.where(np.isnan(verdict), np.nan, (verdict >= mark).astype(np.float64))
-        binary = binary_agreement(passed, said, groups=groups, rng=rng)
+        binary = binary_agreement(passed, said, groups=groups, weights=weights, rng=rng)
         # a verdict that failed is wrong for whichever class the run is of: breaking the judge cannot raise a rate
         wrong = np.where(np.isnan(said), 1.0 - passed, said)
-        statistics["tnr"] = share(1.0 - wrong[passed == 0], groups=_of(groups, passed == 0), rng=rng)
-        statistics["tpr"] = share(wrong[passed == 1], groups=_of(groups, passed == 1), rng=rng)
+        statistics["tnr"] = _share_where(1.0 - wrong, passed == 0, data, rng)
+        statistics["tpr"] = _share_where(wrong, passed == 1, data, rng)
         statistics |= {"precision": binary.precision, "f1": binary.f1}
-        statistics["kappa"] = _coefficient(passed, wrong, (0.0, 1.0), groups, rng)
-        statistics["ac1"] = _coefficient(passed, wrong, (0.0, 1.0), groups, rng, kind="gwet")
+        statistics["kappa"] = agreement_of(passed, wrong, (0.0, 1.0), "cohen", "unweighted")
+        statistics["ac1"] = agreement_of(passed, wrong, (0.0, 1.0), "gwet", "unweighted")
         confusion = _binary_table(binary)
         if data.scale.type != "binary":
-            statistics["pass_fail_agreement"] = share((wrong == passed).astype(np.float64), groups=groups, rng=rng)
+            alike = (wrong == passed).astype(np.float64)
+            statistics["pass_fail_agreement"] = share(alike, groups=groups, weights=weights, rng=rng)
         raw = _floats(data.scores) if data.scores else verdict
         statistics["auroc"] = auroc(passed, raw, groups=groups, rng=rng)
     domain = data.domain
@@ -121,10 +135,9 @@ def examine(
     if ordinal:
         assert domain is not None
         filled = _as_far_as_can_be(label, verdict, domain)
-        for name, weights in (("kappa_unweighted", "unweighted"), ("kappa_linear", "linear")):
-            statistics[name] = _coefficient(label, filled, domain, groups, rng, weights=weights)
-        statistics["kappa_quadratic"] = _coefficient(label, filled, domain, groups, rng, weights="quadratic")
-        statistics["ac2"] = _coefficient(label, filled, domain, groups, rng, kind="gwet", weights="quadratic")
+        for distances in ("unweighted", "linear", "quadratic"):
+            statistics[f"kappa_{distances}"] = agreement_of(label, filled, domain, "cohen", distances)
+        statistics["ac2"] = agreement_of(label, filled, domain, "gwet", "quadratic")
     if data.scale.type != "binary":
         both = np.column_stack([label, verdict])[~np.isnan(verdict)]
         kept = _of(groups, ~np.isnan(verdict))
@@ -136,9 +149,10 @@ def examine(
     statistics["leniency"] = leniency(label, verdict, scale=(data.scale.low, data.scale.high), groups=groups, rng=rng)
     if len(data.orders) == 2:
         one, other = (_floats(values) for values in data.orders.values())
-        statistics["order_agreement"] = share((one == other).astype(np.float64), groups=groups, rng=rng)
+        same = (one == other).astype(np.float64)
+        statistics["order_agreement"] = share(same, groups=groups, weights=weights, rng=rng)
     failed = np.isnan(verdict).astype(np.float64)
-    statistics["parse_failures"] = share(failed, groups=groups, rng=rng)
+    statistics["parse_failures"] = share(failed, groups=groups, weights=weights, rng=rng)
     report = CalibrationReport(
         judge=data.judge,
         rubric=rubric,
@@ -150,6 +164,7 @@ def examine(
         label_kinds=data.kinds,
         raters=tuple(data.raters),
         chances=data.chances(),
+        weighted=tuple(name for name, found in statistics.items() if found.method.endswith(WEIGHTED)),
         label_counts=_label_counts(label, mark, data),
         left_out=dict(data.left_out),
         failures=dict(Counter(f.removeprefix("failed: ") for f in data.failures if f)),
@@ -205,25 +220,11 @@ def _guard(make: object, n: int) -> Statistic:
     return found
 
 
-def _coefficient(
-    human: Floats,
-    judge: Floats,
-    domain: Sequence[float],
-    groups: Sequence[str],
-    rng: np.random.Generator,
-    *,
-    kind: str = "cohen",
-    weights: str = "unweighted",
-) -> Statistic:
-    return agreement_coefficient(
-        _labels(human),
-        _labels(judge),
-        domain=list(domain),
-        groups=groups,
-        kind=kind,  # type: ignore[arg-type]
-        weights=weights,  # type: ignore[arg-type]
-        rng=rng,
-    )
+def _share_where(values: Floats, where: np.ndarray, data: Dataset, rng: np.random.Generator) -> Statistic:
+    """The share over some of the items, each weighing as it does in the whole."""
+    weights = data.weights()
+    some = None if weights is None else np.asarray(weights)[where]
+    return share(values[where], groups=_of(data.groups, where), weights=some, rng=rng)
 
 
 def _labels(values: Floats) -> list[float | None]:
@@ -399,6 +400,9 @@ def _pass_rate(
     verdicts = np.concatenate([said, extra])
     labels = np.concatenate([(label[known] >= mark).astype(np.float64), np.full(len(extra), np.nan)])
     groups = _of(data.groups, known) + [group for _, group in beside.unlabelled]
+    if design != "constructed" and (weights := data.weights()) is not None:
+        chances = np.concatenate([1 / np.asarray(weights)[known], np.full(len(extra), np.nan)])
+        return pass_rate(verdicts, labels, design="inclusion", inclusion=chances, groups=groups, rng=rng)
     if design != "constructed":
         return pass_rate(verdicts, labels, design=design, groups=groups, rng=rng)
     none = undefined("runs built by hand are a sample of no population", n=len(labels))
@@ -463,13 +467,11 @@ def _slices(
             continue
         for value in distinct:
             here = np.asarray([v == value for v in values])
-            groups = _of(data.groups, here)
-            right = np.where(np.isnan(verdict), 0.0, verdict == label)[here]
-            statistics = {"agreement": share(right, groups=groups, rng=rng)}
+            right = np.where(np.isnan(verdict), 0.0, verdict == label)
+            statistics = {"agreement": _share_where(right, here, data, rng)}
             if mark is not None:
-                failed = here & (label < mark)
-                caught = np.where(np.isnan(verdict), 0.0, verdict < mark)[failed]
-                statistics["tnr"] = share(caught, groups=_of(data.groups, failed), rng=rng)
+                caught = np.where(np.isnan(verdict), 0.0, verdict < mark)
+                statistics["tnr"] = _share_where(caught, here & (label < mark), data, rng)
             n = int(here.sum())
             warning = f"only {n} labels: read it as a hint" if n < SMALL_SLICE else ""
             out.append(SliceResult(slice=name, value=value, n=n, statistics=statistics, warning=warning))

@@ -119,7 +119,9 @@ class CalibrationReport(Record):
     Attributes:
         sentences: What it means, in plain words, most important first.
         cut: Lowest value that counts as passed; None for a scale that is not cut.
-        chances: Lowest and highest chance by which labelled runs were drawn, where they differ; no number is weighted.
+        chances: Lowest and highest chance by which labelled runs were drawn, where they differ.
+        weighted: Names of the statistics in which each run weighs the inverse of its chance; see
+            `judge.calibration.inclusion`. All others, slices aside, are of the labelled runs alone.
         statistics: Name to statistic: agreement, discrimination, shift.
         baselines: What a judge that does not look would reach, by name and statistic.
         left_out: Why how many rows are not in the numbers.
@@ -144,6 +146,7 @@ class CalibrationReport(Record):
     failures: dict[str, int] = {}
     cut: float | None = None
     chances: tuple[float, float] | None = None
+    weighted: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
     confusion: CountTable | None = None
     levels: CountTable | None = None

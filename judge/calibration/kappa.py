@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from judge.calibration.inclusion import relative, unevenness
 from judge.calibration.ratings import Codes, LabelValue, paired_codes
 from judge.calibration.resampling import DRAWS, Floats, Weighted, bounded, linear, sum_by_cluster
 from judge.calibration.table import Coefficient, Weighting, coefficient
@@ -28,17 +30,26 @@ def pair_statistic(
     height: int,
     width: int,
     statistic: Callable[[Floats], Floats],
+    weights: Floats | None = None,
 ) -> Weighted:
     """Any statistic of a table as a function of weights on clusters, with a prior of total mass 1 over its cells.
 
     Args:
         a, b: Row and column of each item, shape (n,).
         statistic: Tables (b, height, width) to values (b,).
+        weights: Of each item, mean 1; None for equal ones.
     """
     cells = height * width
-    rows = sum_by_cluster(cell_rows(a, b, height, width), cluster)
+    each = cell_rows(a, b, height, width)
+    rows = sum_by_cluster(each if weights is None else each * weights[:, None], cluster)
     size = len(a) / max(1, len(rows))
-    return linear(rows, lambda sums: statistic(sums.reshape(-1, height, width)), np.eye(cells) * size, 1.0 / cells)
+    return linear(
+        rows,
+        lambda sums: statistic(sums.reshape(-1, height, width)),
+        np.eye(cells) * size,
+        1.0 / cells,
+        uneven=None if weights is None else unevenness(weights, cluster),
+    )
 
 
 def agreement_coefficient(
@@ -49,6 +60,7 @@ def agreement_coefficient(
     groups: Sequence[Hashable] | None = None,
     kind: Coefficient = "cohen",
     weights: Weighting = "unweighted",
+    item_weights: ArrayLike | None = None,
     rng: np.random.Generator,
     confidence: float = 0.95,
     draws: int = DRAWS,
@@ -60,6 +72,8 @@ def agreement_coefficient(
         domain: The full declared scale, worst to best. Not the labels that happened to be seen: weighted kappa
             depends on it.
         groups: Task of each item, or None for independent items.
+        item_weights: Inverse chance of each item to be drawn; see `judge.calibration.inclusion`. `weights` are of the
+            distances on the scale.
 
     Returns:
         In (-inf, 1]. Null with a reason where both raters used one and the same class.
@@ -74,8 +88,15 @@ def agreement_coefficient(
     Source: `judge.calibration.table`; bounds `judge.calibration.resampling`.
     """
     a, b, cluster = paired_codes(human, judge, groups, domain)
+    both = np.asarray([x is not None and y is not None for x, y in zip(human, judge, strict=True)], dtype=bool)
     statistic = pair_statistic(
-        a, b, cluster, len(domain), len(domain), lambda tables: coefficient(tables, kind, weights)
+        a,
+        b,
+        cluster,
+        len(domain),
+        len(domain),
+        lambda tables: coefficient(tables, kind, weights),
+        relative(item_weights, both),
     )
     return bounded(statistic, n=len(a), rng=rng, confidence=confidence, draws=draws, undefined_because=_why(a, b))
 

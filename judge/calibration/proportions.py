@@ -7,9 +7,11 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from judge.calibration.inclusion import effective, relative, unevenness
 from judge.calibration.ratings import Codes, cluster_codes, numbers
 from judge.calibration.resampling import (
     DRAWS,
+    WEIGHTED,
     Floats,
     linear,
     posterior_values,
@@ -73,29 +75,32 @@ def clopper_pearson(successes: float, n: float, confidence: float = 0.95) -> tup
     return clopper_pearson_lower(successes, n, level), clopper_pearson_upper(successes, n, level)
 
 
-def design_effect(values: Floats, cluster: Codes) -> float | None:
+def design_effect(values: Floats, cluster: Codes, weights: Floats | None = None) -> float | None:
     """How many times larger the variance of the mean of `values` is for clusters than for independent items.
 
-    At least 1; None with fewer than two clusters or without any variation, where it cannot be seen.
+    At least 1, and at least what unequal `weights` (mean 1) cost; None with fewer than two clusters or without any
+    variation, where it cannot be seen.
     """
     n = len(values)
-    sums = sum_by_cluster(np.stack([values, np.ones(n)], axis=1), cluster)
+    each = np.ones(n) if weights is None else weights
+    sums = sum_by_cluster(np.stack([values * each, each], axis=1), cluster)
     clusters = len(sums)
     if clusters < 2:
         return None
-    mean = values.mean()
-    independent = float(((values - mean) ** 2).sum()) / max(1, n - 1) / n
+    mean = float((values * each).sum() / n)
+    independent = float((each * (values - mean) ** 2).sum()) / max(1, n - 1) / n
     if independent <= 1e-15:
         return None
     left = sums[:, 0] - mean * sums[:, 1]
     clustered = clusters / (clusters - 1) * float((left**2).sum()) / n**2
-    return max(1.0, clustered / independent)
+    return max(1.0, clustered / independent, n / effective(each))
 
 
 def share(
     values: ArrayLike,
     *,
     groups: Sequence[Hashable] | None = None,
+    weights: ArrayLike | None = None,
     rng: np.random.Generator,
     confidence: float = 0.95,
     draws: int = DRAWS,
@@ -109,6 +114,8 @@ def share(
     Args:
         values: Shape (n,), in [0, 1]; NaN is left out.
         groups: Task of each item.
+        weights: Inverse chance of each item to be drawn; see `judge.calibration.inclusion`. Where they differ, items
+            count as clusters of one, and the effective size is Kish's or lower.
 
     Returns:
         Null where nothing is left; bounds null where all items are of one task.
@@ -130,10 +137,11 @@ def share(
         return undefined("no item to take the share of", n=0, clusters=0, confidence=confidence)
     if flags.min() < 0 or flags.max() > 1:
         raise StatisticsError(f"A share of values outside [0, 1]: {flags.min()!r} to {flags.max()!r}.")
-    total = float(flags.sum())
+    each = relative(weights, kept)
+    total = float(flags.sum()) if each is None else float((flags * each).sum())
     clusters = int(cluster.max()) + 1
-    value = total / n
-    if clusters == n:
+    value = min(1.0, total / n)
+    if clusters == n and each is None:
         low, high = wilson(total, n, confidence)
         return Statistic(
             value=value,
@@ -155,13 +163,15 @@ def share(
             method="none",
             reason="all runs are of one cluster (task): how clusters differ cannot be seen, so there is no interval",
         )
-    deff = design_effect(flags, cluster)
+    deff = design_effect(flags, cluster, each)
     spread = float((t.ppf(confidence, clusters - 1) / norm.ppf(confidence)) ** 2)
-    size = n / ((n / clusters if deff is None else deff) * spread)
+    uneven = 1.0 if each is None else unevenness(each, cluster)
+    size = n / ((n / clusters * uneven if deff is None else deff) * spread)
     low, high = wilson(value * size, size, confidence)
-    rows = sum_by_cluster(np.stack([flags, 1 - flags], axis=1), cluster)
+    rows = np.stack([flags, 1 - flags], axis=1)
+    rows = sum_by_cluster(rows if each is None else rows * each[:, None], cluster)
     statistic = linear(rows, lambda sums: ratio(sums[:, 0], sums.sum(1)), np.eye(2) * (n / clusters), 0.5)
-    drawn = posterior_values(statistic, draws=draws, spread=spread, rng=rng)
+    drawn = posterior_values(statistic, draws=draws, spread=spread * uneven, rng=rng)
     tail = 1 - confidence
     quantiles = [float(x) for x in np.quantile(drawn, [tail / 2, 1 - tail / 2, tail, confidence])]
     return Statistic(
@@ -173,6 +183,7 @@ def share(
         confidence=confidence,
         n=n,
         clusters=clusters,
-        method="wilson on the effective size; bounds worse of clopper-pearson and cluster-dirichlet",
+        method="wilson on the effective size; bounds worse of clopper-pearson and cluster-dirichlet"
+        + ("" if each is None else WEIGHTED),
         detail={"design_effect": deff, "effective_n": size},
     )

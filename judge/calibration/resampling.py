@@ -34,6 +34,8 @@ from judge.types.estimate import Statistic, undefined
 Floats: TypeAlias = NDArray[np.float64]
 Transform: TypeAlias = Literal["atanh", "logit", "none"]
 
+WEIGHTED = "; each item weighs the inverse of its chance to be drawn"
+"""Behind the method of a statistic whose items weigh differently; see `judge.calibration.inclusion`."""
 DRAWS = 4_000
 CHUNK = 2_000
 MAX_UNDEFINED = 0.05
@@ -49,6 +51,8 @@ class Weighted:
             of the observed rows alone, shape (b, rows seen), do as well.
         counts: Shape (r,): clusters that show each row; 0 for pseudo-rows, which come last.
         prior: Shape (r,): prior mass of each row; 0 for an observed row.
+        uneven: By how much unequal weights of items lower the effective number of clusters, at least 1; None where
+            items weigh the same. See `judge.calibration.inclusion`.
         boundary: Whether the prior keeps bounds off the boundary. Without it a statistic without any observed
             disagreement gets no bound at all.
     """
@@ -56,6 +60,7 @@ class Weighted:
     evaluate: Callable[[Floats], Floats]
     counts: Floats
     prior: Floats
+    uneven: float | None = None
 
     @property
     def clusters(self) -> int:
@@ -75,7 +80,14 @@ class Weighted:
         return float(self.evaluate(self.seen[None, :])[0])
 
 
-def linear(rows: Floats, statistic: Callable[[Floats], Floats], pseudo: Floats | None, mass: float) -> Weighted:
+def linear(
+    rows: Floats,
+    statistic: Callable[[Floats], Floats],
+    pseudo: Floats | None,
+    mass: float,
+    *,
+    uneven: float | None = None,
+) -> Weighted:
     """A statistic of sums over clusters.
 
     Args:
@@ -83,6 +95,7 @@ def linear(rows: Floats, statistic: Callable[[Floats], Floats], pseudo: Floats |
         statistic: Sums of shape (b, d) to values (b,).
         pseudo: Shape (p, d): what one pseudo-item of each kind adds, or None for no prior.
         mass: Prior mass of each pseudo-row.
+        uneven: See `Weighted`.
     """
     unique, counts = np.unique(rows, axis=0, return_counts=True)
     prior = np.zeros(len(unique))
@@ -92,7 +105,10 @@ def linear(rows: Floats, statistic: Callable[[Floats], Floats], pseudo: Floats |
         observed = np.concatenate([observed, np.zeros(len(pseudo))])
         prior = np.concatenate([prior, np.full(len(pseudo), mass)])
     return Weighted(
-        evaluate=lambda weights: statistic(weights @ unique[: weights.shape[1]]), counts=observed, prior=prior
+        evaluate=lambda weights: statistic(weights @ unique[: weights.shape[1]]),
+        counts=observed,
+        prior=prior,
+        uneven=uneven,
     )
 
 
@@ -231,7 +247,7 @@ def bounded(
     if statistic.boundary:
         methods.append("cluster-dirichlet")
         spread = float((t.ppf(one_sided, clusters - 1) / norm.ppf(one_sided)) ** 2)
-        drawn = posterior_values(statistic, draws=draws, spread=spread, rng=rng)
+        drawn = posterior_values(statistic, draws=draws, spread=spread * (statistic.uneven or 1.0), rng=rng)
         kept = drawn[np.isfinite(drawn)]
         lost = len(drawn) - len(kept)
         if lost > MAX_UNDEFINED * len(drawn):
@@ -249,7 +265,9 @@ def bounded(
         confidence=confidence,
         n=n,
         clusters=clusters,
-        method="worse of " + " and ".join(methods) if len(methods) > 1 else methods[0],
+        method=("worse of " if len(methods) > 1 else "")
+        + " and ".join(methods)
+        + ("" if statistic.uneven is None else WEIGHTED),
         detail={**(detail or {}), "undefined_draws": lost} if lost else detail,
     )
 
