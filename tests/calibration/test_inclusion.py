@@ -89,7 +89,7 @@ def test_drawn_again_and_again_the_estimate_is_unbiased_and_its_bound_trusts_no_
     size, n, times = 900, 150, 300
     doubt = draw.uniform(0.05, 1.0, size)
     wrong = draw.random(size) < (np.where(doubt < 0.4, 0.2, 0.0) if seldom else 0.35 * doubt)
-    chances = proportional(doubt, n)
+    chances = proportional(doubt.tolist(), n)
     truth = 1 - wrong.mean()
     weighted, plain, above, held = [], [], 0, 0
     for _ in range(times):
