@@ -83,6 +83,7 @@ def run(
     with TemporaryDirectory(prefix="judge-run-") as spare, ExitStack() as stack:
         if grader is not None:
             stack.callback(grader.close)
+        chosen.checkers()  # a policy that does not load leaves no folder behind
         folder = _new_folder(out) if out else Path(spare)
         if agent is not None:
             result = _run_agent(chosen, agent, folder)
@@ -122,6 +123,7 @@ def _new_folder(name: str) -> Path:
 
 def _run_agent(chosen: SuiteRun, agent: str, folder: Path) -> SuiteResult:
     import json
+    import shutil
 
     from judge.cli.progress import progress
     from judge.engine.suite import run_agents
@@ -129,13 +131,19 @@ def _run_agent(chosen: SuiteRun, agent: str, folder: Path) -> SuiteResult:
     note(f"Running your code: {agent}, in a process of its own for each attempt.")
     total = sum(chosen.wanted(case) for case in chosen.cases())
     path = folder / "traces.jsonl"
-    with path.open("w", encoding="utf-8", newline="\n") as file, progress("attempts", total) as done:
+    try:
+        with path.open("w", encoding="utf-8", newline="\n") as file, progress("attempts", total) as done:
 
-        def keep(trajectory: Trajectory) -> None:
-            file.write(json.dumps(trajectory.to_json(), ensure_ascii=False) + "\n")
-            file.flush()
+            def keep(trajectory: Trajectory) -> None:
+                file.write(json.dumps(trajectory.to_json(), ensure_ascii=False) + "\n")
+                file.flush()
 
-        return run_agents(chosen, agent, out=folder, keep=keep, done=done)
+            return run_agents(chosen, agent, out=folder, keep=keep, done=done)
+    except UsageError:
+        if path.stat().st_size == 0:  # nothing ran: what was begun would stand in the way of the next try
+            path.unlink()
+            shutil.rmtree(folder / "left", ignore_errors=True)
+        raise
 
 
 def _traces(paths: list[str], format: str | None, mapping: str | None) -> Iterator[Trajectory]:

@@ -11,13 +11,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from judge.errors import UsageError
+from judge.engine.intake import as_trajectory
+from judge.errors import TraceError, UsageError
 from judge.types.trajectory import Trajectory
 
 _TAIL = 2000
@@ -46,7 +48,8 @@ def run_agent(
     """One attempt. What the agent does wrong is a status and never an exception.
 
     Args:
-        agent: "module:function"; it takes an `AgentTask` and returns a `Trajectory` or its JSON.
+        agent: "module:function"; it takes an `AgentTask` and returns a `Trajectory`, its JSON, or the JSON of any
+            trace format, for instance chat messages.
         fixture: Copied to `left`, which must not exist yet.
         seconds: After so long the process and all its children are ended.
 
@@ -101,6 +104,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+def _recorded(value: Any) -> Trajectory:
+    """Our own form has `steps`; anything else is read as `judge.score` reads it."""
+    if isinstance(value, list) or (isinstance(value, Mapping) and "steps" not in value):
+        return as_trajectory(value)
+    return Trajectory.from_json(value)
+
+
 def _read(answer: Path, case: str, attempt: int, left: Path, took: float, code: int, said: str) -> AgentRun:
     try:
         made: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
@@ -112,7 +122,9 @@ def _read(answer: Path, case: str, attempt: int, left: Path, took: float, code: 
     if "error" in made:
         return AgentRun("crashed", left, took, reason=str(made["error"])[:_TAIL])
     try:
-        recorded = Trajectory.from_json(made["trajectory"])
+        recorded = _recorded(made["trajectory"])
+    except TraceError as error:
+        return AgentRun("no_trajectory", left, took, reason=f"it returned no trajectory: {error.message}")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the whole"

@@ -132,7 +132,7 @@ def _pass_k(cases: Sequence[CaseResult]) -> tuple[dict[str, float], dict[str, fl
 def _mean(statistics: Sequence[Statistic]) -> Statistic:
     values = [statistic.value for statistic in statistics if statistic.value is not None]
     if not values:
-        return undefined("no case was tried more than once", n=0)
+        return undefined("no case has two attempts with a trajectory", n=0)
     return Statistic(value=fmean(values), n=len(values))
 
 

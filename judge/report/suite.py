@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from judge.report.numbers import number, plural, steps, usd
 from judge.types.estimate import Statistic
+from judge.types.metric import Check
 from judge.types.policy import PolicyResult
 from judge.types.suite import Attempt, CaseResult, Spread, SuiteDiff, SuiteResult
 
@@ -37,13 +38,17 @@ def _case(case: CaseResult, width: int, details: bool) -> list[str]:
 def _failures(attempt: Attempt) -> list[str]:
     name = f"attempt {attempt.number}"
     out = [
-        f"{name}: {check.id}: {check.detail} {steps(check.steps)}".rstrip()
+        f"{name}: {check.id}{_only(check)}: {check.detail} {steps(check.steps)}".rstrip()
         for check in attempt.checks
         if check.status == "failed"
     ]
     if attempt.status in ("timeout", "crashed", "no_trajectory"):
         out.append(f"{name}: {attempt.status}: {attempt.reason}")
     return out
+
+
+def _only(check: Check) -> str:
+    return " (a preference: fails nothing)" if check.severity == "preference" else ""
 
 
 def _summary(result: SuiteResult) -> list[str]:

@@ -188,6 +188,13 @@ def exits(task):
 
 def nothing(task):
     return {"steps": "none"}
+
+def chat(task):
+    (Path(task.folder) / "mark.txt").write_text(task.case)
+    return [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello."}]
+
+def chatter(task):
+    return [1, 2]
 """
 AGENT_SUITE = """\
 suite: s
@@ -240,6 +247,7 @@ def test_a_budget_with_an_unknown_cost_stops_too(agent_suite: SuiteOf, tmp_path:
         ("raises", "crashed", "ValueError: attempt 1"),
         ("exits", "crashed", "its process ended with 7"),
         ("nothing", "no_trajectory", "it returned no trajectory"),
+        ("chatter", "no_trajectory", "it returned no trajectory"),
     ],
 )
 def test_an_agent_that_fails_is_a_status_and_a_failed_attempt(
@@ -249,6 +257,27 @@ def test_an_agent_that_fails_is_a_status_and_a_failed_attempt(
     (attempt,) = result.cases[0].attempts
     assert (attempt.status, reason in attempt.reason) == (status, True)
     assert (result.cases[0].pass_rate.value, result.summary.failures) == (0.0, {status: 2})
+
+
+def test_an_agent_may_return_chat_messages(agent_suite: SuiteOf, tmp_path: Path) -> None:
+    kept: list[Any] = []
+    result = run_agents(agent_suite(attempts=1), "my_agents:chat", out=tmp_path / "out", keep=kept.append)
+    assert [case.status for case in result.cases] == ["passed", "passed"]
+    assert [(run.id, run.group, run.source.format) for run in kept] == [
+        ("one-1", "one", "openai-chat"),
+        ("two-1", "two", "openai-chat"),
+    ]
+    assert result.summary.path_agreement.reason == "no case has two attempts with a trajectory"
+
+
+def test_a_run_that_cannot_begin_leaves_nothing_that_stops_the_next(agent_suite: SuiteOf, tmp_path: Path) -> None:
+    agent_suite()
+    assert judge(["run", "cases.yaml", "--agent", "my_agents:absent", "--out", "kept"]) == 2
+    assert list(Path("kept").iterdir()) == []
+    agent_suite(AGENT_SUITE + "policy: rules.yaml\n")
+    Path("rules.yaml").write_text("id: p\nversion: '1'\nchecks:\n  - {id: a, befor: x}\n", encoding="utf-8")
+    assert judge(["run", "cases.yaml", "--agent", "my_agents:run", "--out", "other"]) == 2
+    assert not Path("other").exists()
 
 
 @pytest.mark.parametrize("agent", ["run", "my_agents:absent", "no_such_agents_here:run"])
