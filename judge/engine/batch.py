@@ -270,7 +270,7 @@ class _Session:
                 connection=observed(opened, self._settings),
                 setup=setup,
                 folder=self._path,
-                spent=folder.spend().known_usd if count_earlier else 0.0,
+                spent=counted_usd(folder.spend()) if count_earlier else 0.0,
                 pending=pending,
                 inputs=tuple(map(str, self._inputs)),
                 reading=self._reading,
@@ -306,7 +306,9 @@ class _Session:
         counts = "they count towards it"
         if spend.unpriced:
             cost = f"at least {cost} (verdicts of unknown cost: {spend.unpriced})"
-            counts = "what is known counts towards it"
+            counts = f"they count towards it with ${counted_usd(spend):.4f}, the most that they may have cost"
+        if spend.uncounted:
+            counts = f"${counted_usd(spend):.4f} counts towards it, and {spend.uncounted} of these verdicts cannot"
         if not counted:
             counts = "it is for this session alone (--count-earlier)"
         self._notice(f"max_usd = {cap}; earlier sessions of this run cost {cost}: {counts}.")
@@ -394,6 +396,11 @@ class _Pending:
 
     def __iter__(self) -> Iterator[Trajectory]:
         return self.read()
+
+
+def counted_usd(spend: Spend) -> float:
+    """What a cap that counts earlier sessions takes them for: what is known, and the most of what is not."""
+    return spend.known_usd + spend.untold_usd
 
 
 class _Totals:

@@ -17,7 +17,7 @@ from judge.types.request import Reply, Request, Sampling
 from judge.types.trajectory import Trajectory, Usage
 from judge.types.verdict import Vote, VoteStatus
 from judge.voting.tally import ANSWERED
-from judge.voting.usage import add_known
+from judge.voting.usage import add_at_most, add_known
 
 Drawn = TypeVar("Drawn")
 
@@ -37,7 +37,7 @@ class Sample:
         calls: Judge calls that this run made for it; 0 when it came from the cache, or with another sample's call.
         recalled: Whether it came from the cache.
         usages: Of each call that was answered, or may have been billed; None where the provider did not say.
-        cost_usd: Of those calls; None when one is not known.
+        cost_usd: Of those calls; None when one is not known. `at_most_usd` then counts it with its whole estimate.
         kind: Why there is no reply, for the summary, e.g. "rate_limit"; None when there is one.
     """
 
@@ -46,6 +46,7 @@ class Sample:
     calls: int = 0
     usages: tuple[Usage | None, ...] = ()
     cost_usd: float | None = 0.0
+    at_most_usd: float | None = None
     finish_reason: str | None = None
     dropped: tuple[str, ...] = ()
     kind: str | None = None
@@ -140,7 +141,7 @@ async def draw_together(asking: Asking, indices: Sequence[int]) -> list[Sample]:
     for tally, first in zip(tallies[1:], firsts[1:], strict=False):
         tally.requests = tallies[0].requests
         if isinstance(first, Reply):
-            tally.add(asking.connection, first)
+            tally.add(asking.connection, first, 0.0)  # the whole request's estimate is with the first
     settled = [
         _settled(asking, request, first, tally)
         for request, first, tally in zip(requests, firsts, tallies, strict=False)
@@ -190,16 +191,19 @@ class _Spent:
         self.requests = 0
         self.usages: list[Usage | None] = []
         self.costs: list[float | None] = []
+        self.mosts: list[float | None] = []
 
-    def add(self, connection: Connection, reply: Reply) -> None:
-        """Counts what one reply used."""
+    def add(self, connection: Connection, reply: Reply, most_usd: float | None) -> None:
+        """Counts what one reply used, at `most_usd` where that is not known."""
         self.usages.append(reply.usage)
         self.costs.append(cost_of(connection, reply.usage))
+        self.mosts.append(most_usd)
 
     def untold(self, most_usd: float | None) -> None:
         """Counts a call that failed and may have been billed, at `most_usd` if so: what it used is not known."""
         self.usages.append(None)
         self.costs.append(0.0 if most_usd == 0 else None)
+        self.mosts.append(most_usd)
 
 
 async def _call(asking: Asking, request: Request, copies: int, spent: _Spent) -> Sequence[Reply] | _Failed:
@@ -244,7 +248,7 @@ async def _call(asking: Asking, request: Request, copies: int, spent: _Spent) ->
                 else:
                     purse.release(estimate)
     spent.requests += replies[0].attempts
-    spent.add(connection, replies[0])
+    spent.add(connection, replies[0], most(connection, asking.prompt.tokens, request, copies))
     return replies
 
 
@@ -330,6 +334,7 @@ def _with_totals(sample: Sample, spent: _Spent, setup: Setup) -> Sample:
         calls=spent.calls,
         usages=tuple(spent.usages),
         cost_usd=add_known(spent.costs),
+        at_most_usd=add_at_most(zip(spent.costs, spent.mosts, strict=True)),
         finish_reason=sample.finish_reason,
         dropped=sample.dropped,
         kind=sample.kind,

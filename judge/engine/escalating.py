@@ -21,7 +21,7 @@ from judge.types.reference import Reference
 from judge.types.rubric import Rubric
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import Escalated, JudgeResult, Verdict
-from judge.voting import add_known, add_usage
+from judge.voting import add_at_most, add_known, add_usage
 
 
 @dataclass(slots=True)
@@ -74,6 +74,7 @@ class EscalatingBench(InTurn[EscalatingCase]):
             "escalation": Escalated(to=PERSON if why[-1] else stands.judge, results=results),
             "usage": add_usage([verdict.usage for verdict in said]),
             "cost_usd": add_known(verdict.cost_usd for verdict in said),
+            "at_most_usd": add_at_most((verdict.cost_usd, verdict.at_most_usd) for verdict in said),
             "seconds": add_known(verdict.seconds for verdict in said),
             "calls": sum(verdict.calls for verdict in said),
             "cached": sum(verdict.cached for verdict in said),

@@ -18,7 +18,7 @@ from judge.types.reference import Reference
 from judge.types.rubric import BinaryScale, Criterion, Rubric
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import CriterionResult, JudgeSpec, Verdict, VerdictStatus, Vote, VoteRule, VoteStatus
-from judge.voting import add_known, add_usage, overall, tally
+from judge.voting import add_at_most, add_known, add_usage, overall, tally
 
 RULES: Mapping[str, VoteRule] = {"median": "median", "mean": "mean", "weighted": "mean"}
 """The nearest vote rule of one judge, by which reason and evidence are picked."""
@@ -118,6 +118,7 @@ class LiveJury(InTurn[JuryCase]):
                 "trust": standing.of(case.trajectory, served, whole.score),
                 "usage": add_usage([verdict.usage for verdict in verdicts]),
                 "cost_usd": add_known(verdict.cost_usd for verdict in verdicts),
+                "at_most_usd": add_at_most((verdict.cost_usd, verdict.at_most_usd) for verdict in verdicts),
                 "seconds": self._clock() - case.started,
                 "calls": sum(verdict.calls for verdict in verdicts),
                 "cached": sum(verdict.cached for verdict in verdicts),

@@ -15,7 +15,7 @@ from judge.types.reference import Reference
 from judge.types.rubric import RangeScale
 from judge.types.trajectory import Trajectory
 from judge.types.verdict import CriterionResult, JudgementError, Verdict, Vote
-from judge.voting import add_known, add_usage, overall, tally
+from judge.voting import add_at_most, add_known, add_usage, overall, tally
 from judge.voting.tally import ANSWERED
 
 
@@ -55,6 +55,7 @@ def make_verdict(
         reference=reference.status if reference else "none",
         usage=add_usage([usage for sample in live for usage in sample.usages]),
         cost_usd=add_known(sample.cost_usd for sample in live),
+        at_most_usd=add_at_most((sample.cost_usd, sample.at_most_usd) for sample in live),
         seconds=seconds,
         calls=sum(sample.calls for sample in live),
         cached=len(samples) - len(live),

@@ -20,6 +20,9 @@ INDEX = "index.sqlite"
 VERSION = "1"
 BATCH = 512
 """Rows written together; a kill loses none, since they are read again from the results."""
+_DOLLARS = ("known_usd", "untold_usd")
+_COUNTED = ("unpriced", "uncounted", "calls", "bad_lines", "replaced")
+_NOTHING: dict[str, float] = dict.fromkeys(_DOLLARS, 0.0) | dict.fromkeys(_COUNTED, 0)
 _SCHEMA = """
     CREATE TABLE IF NOT EXISTS item(
         id TEXT PRIMARY KEY, position INTEGER, content BLOB,
@@ -78,11 +81,15 @@ class Spend(Record):
     Attributes:
         known_usd: Of the verdicts whose cost is known.
         unpriced: Verdicts with calls of unknown cost; with any, `known_usd` is a lower bound.
+        untold_usd: The most that these may have cost, as far as that is known.
+        uncounted: Those of them of which it is not, and which `untold_usd` leaves out.
     """
 
     known_usd: float = 0.0
     unpriced: int = 0
     calls: int = 0
+    untold_usd: float = 0.0
+    uncounted: int = 0
 
 
 class Index:
@@ -93,7 +100,7 @@ class Index:
         self._lines: list[Line] = []
         self._settled: list[Line] = []
         self._new: dict[str, tuple[str, bytes]] = {}
-        self._tally = {"known_usd": 0.0, "unpriced": 0, "calls": 0, "bad_lines": 0, "replaced": 0}
+        self._tally = _NOTHING.copy()
         if read_only:
             self._sql = _copy(path)
         else:
@@ -106,7 +113,9 @@ class Index:
         for name in self._tally:
             kept = self.fact(name)
             if kept is not None:
-                self._tally[name] = float(kept) if name == "known_usd" else int(kept)
+                self._tally[name] = float(kept) if name in _DOLLARS else int(kept)
+        if self.fact("uncounted") is None:  # an index from before it was counted
+            self._tally["uncounted"] = self._tally["unpriced"]
 
     def fact(self, name: str) -> str | None:
         """One remembered fact about the run."""
@@ -164,11 +173,13 @@ class Index:
 
     # -- the results -------------------------------------------------------------------------------------------
 
-    def add(self, line: Line, *, calls: int, cost_usd: float | None) -> None:
+    def add(self, line: Line, *, calls: int, cost_usd: float | None, at_most_usd: float | None = None) -> None:
         """Takes down one verdict line."""
         self._tally["calls"] += calls
         if calls and cost_usd is None:
             self._tally["unpriced"] += 1
+            self._tally["uncounted"] += at_most_usd is None
+            self._tally["untold_usd"] += at_most_usd or 0.0
         self._tally["known_usd"] += cost_usd or 0.0
         self._lines.append(line)
         if len(self._lines) >= BATCH:
@@ -244,14 +255,14 @@ class Index:
             if any(found.get(name) != expected for name, expected in prints.items()):
                 raise ValueError("of another run")
             line = Line(str(value["trajectory_id"]), str(value["status"]), short(found["trajectory"]), offset, len(raw))
-            calls, cost = int(value["calls"]), value["cost_usd"]
+            calls, cost, most = int(value["calls"]), value["cost_usd"], value.get("at_most_usd")
         except (ValueError, KeyError, TypeError, AttributeError):
             self.bad_line()
             return
-        self.add(line, calls=calls, cost_usd=cost)
+        self.add(line, calls=calls, cost_usd=cost, at_most_usd=most)
 
     def _forget(self) -> None:
-        self._tally = dict.fromkeys(self._tally, 0) | {"known_usd": 0.0}
+        self._tally = _NOTHING.copy()
         with self._sql:
             self._sql.execute("UPDATE item SET status = NULL, judged = NULL, offset = NULL, length = NULL")
             self._set("results_bytes", 0)
@@ -292,7 +303,13 @@ class Index:
     def spend(self) -> Spend:
         """What the verdicts cost."""
         tally = self._tally
-        return Spend(known_usd=float(tally["known_usd"]), unpriced=int(tally["unpriced"]), calls=int(tally["calls"]))
+        return Spend(
+            known_usd=float(tally["known_usd"]),
+            unpriced=int(tally["unpriced"]),
+            calls=int(tally["calls"]),
+            untold_usd=float(tally["untold_usd"]),
+            uncounted=int(tally["uncounted"]),
+        )
 
     def places(self) -> Iterator[tuple[int, int]]:
         """(offset, length) of the verdict of each trajectory that has one, in the order of the input.

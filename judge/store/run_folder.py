@@ -214,7 +214,7 @@ class RunFolder:
         self._size += len(line)
         self._appended += 1
         with contextlib.suppress(sqlite3.OperationalError):  # a full disk: the index is derived, and catches up later
-            self._index.add(place, calls=verdict.calls, cost_usd=verdict.cost_usd)
+            self._index.add(place, calls=verdict.calls, cost_usd=verdict.cost_usd, at_most_usd=verdict.at_most_usd)
 
     def _open(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)

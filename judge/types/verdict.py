@@ -218,6 +218,8 @@ class Verdict(Record):
         escalation: Set where the verdict of `judge` did not stand: then status, score, reason, criteria and trust are
             those of the judge that it was sent to, or, where a person decides, there is no score; usage, calls and
             cost are of all judges.
+        cost_usd: None where the bill of a call is not known; `at_most_usd` then counts it with its whole estimate, and
+            is None where its price is not known either.
         fingerprints: "trajectory", "rubric", "judge", "prompt", "reference", "policy" to sha256.
     """
 
@@ -238,6 +240,7 @@ class Verdict(Record):
     reference: ReferenceStatus = "none"
     usage: Usage = Usage()
     cost_usd: float | None = None
+    at_most_usd: float | None = None
     seconds: float | None = None
     calls: int = Field(default=0, ge=0)
     cached: int = Field(default=0, ge=0)

@@ -30,6 +30,17 @@ def add_usage(parts: Sequence[Usage | None]) -> Usage:
     return Usage.model_validate({name: add_known([getattr(part, name) for part in known]) for name in _FIELDS})
 
 
+def add_at_most(parts: Iterable[tuple[float | None, float | None]]) -> float | None:
+    """The most that all parts may cost, each a cost and, where that is not known, the most that it may be.
+
+    None where one has neither, and where every cost is known: then their sum is the cost.
+    """
+    given = list(parts)
+    if all(cost is not None for cost, _ in given):
+        return None
+    return add_known(most if cost is None else cost for cost, most in given)
+
+
 def add_known(values: Iterable[float | None]) -> float | None:
     """Sum of `values`, or None when one of them is not known. No value: 0."""
     total: float = 0

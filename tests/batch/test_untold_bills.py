@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from batch_items import GOOD, RUBRIC, JudgeServer, name_of, settings_of, write_items
@@ -12,6 +16,7 @@ from loopback import Scripted, chat
 from judge.engine.batch import judge_batch
 from judge.engine.run import Progress
 from judge.report.runs import batch_text, progress_text
+from judge.voting import add_at_most
 
 HALF = '{"choices": [{"mess'
 
@@ -48,22 +53,66 @@ def test_what_may_have_been_billed_is_not_reported_as_free(tmp_path: Path, kind:
     assert "at least $0.24" in progress_text(seen[-1], 1.0)
 
 
-def test_a_later_session_says_that_earlier_bills_are_not_all_known(tmp_path: Path) -> None:
+def _two_sessions(tmp_path: Path, cap: float, between: Callable[[Path], None] = lambda run: None) -> tuple[Any, ...]:
+    """Both bills of a first session were not told; the outcome of a second one, what it said, and calls in all."""
     source = write_items(tmp_path / "in.jsonl", 2)
     said: list[str] = []
+    run = tmp_path / "run"
     with JudgeServer(lambda item, before: _untold("bad_response") if before == 0 else chat(GOOD)) as server:
         settings = settings_of(tmp_path, server.url, http_retries=0, max_usd=100.0)
-        judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings)
-        judge_batch(
-            [source],
-            RUBRIC,
-            out=tmp_path / "run",
-            settings=settings,
-            resume=True,
-            count_earlier=True,
-            notice=said.append,
+        first = judge_batch([source], RUBRIC, out=run, settings=settings).result
+        between(run)
+        settings = settings.model_copy(update={"max_usd": cap})
+        second = judge_batch(
+            [source], RUBRIC, out=run, settings=settings, resume=True, count_earlier=True, notice=said.append
         )
+    return first, second, said, sum(server.calls.values())
+
+
+def test_a_cap_that_counts_earlier_sessions_counts_their_untold_bills_in_full(tmp_path: Path) -> None:
+    """A call costs at most 100 output tokens, 10 cents, and what the prompt costs: a dollar in all is passed by two."""
+    first, second, said, calls = _two_sessions(tmp_path, 0.75)
+    untold = first.spend.untold_usd
+    assert (first.spend.known_usd, first.spend.unpriced, first.spend.uncounted) == (0.0, 2, 0)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
+    assert sum(line["at_most_usd"] for line in lines) == pytest.approx(untold)
+    assert untold > 0.75  # so that nothing more may be asked
+    assert (second.error.kind, calls) == ("budget_reached", 2)
+    assert f"${untold:.4f} of $0.7500 is spent" in str(second.error)
+    assert said == [
+        "max_usd = 0.75; earlier sessions of this run cost at least $0.0000 (verdicts of unknown cost: 2): they count "
+        f"towards it with ${untold:.4f}, the most that they may have cost."
+    ]
+
+
+def test_a_lost_index_finds_what_untold_bills_count_for_in_the_results(tmp_path: Path) -> None:
+    first, second, _, calls = _two_sessions(tmp_path, 0.75, lambda run: (run / "index.sqlite").unlink())
+    assert second.result.spend.untold_usd == pytest.approx(first.spend.untold_usd)
+    assert (second.error.kind, calls) == ("budget_reached", 2)
+
+
+def test_bills_of_a_folder_that_never_wrote_down_their_most_are_said_not_to_count(tmp_path: Path) -> None:
+    """As an older version left it: neither the results nor the index hold what an untold bill may have come to."""
+
+    def age(run: Path) -> None:
+        lines = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+        text = "".join(json.dumps({k: v for k, v in line.items() if k != "at_most_usd"}) + "\n" for line in lines)
+        (run / "results.jsonl").write_text(text)
+        with closing(sqlite3.connect(run / "index.sqlite")) as sql, sql:
+            sql.execute("DELETE FROM fact WHERE name IN ('untold_usd', 'uncounted')")
+            sql.execute("UPDATE fact SET value = ? WHERE name = 'results_bytes'", (len(text.encode()),))
+
+    _, second, said, calls = _two_sessions(tmp_path, 100.0, age)
+    assert (second.error, second.result.pending, calls) == (None, 0, 4)
+    assert (second.result.spend.untold_usd, second.result.spend.uncounted) == (0.0, 2)
     assert said == [
         "max_usd = 100.0; earlier sessions of this run cost at least $0.0000 (verdicts of unknown cost: 2): "
-        "what is known counts towards it."
+        "$0.0000 counts towards it, and 2 of these verdicts cannot."
     ]
+
+
+def test_the_most_of_a_sum_is_told_only_where_a_cost_is_not_known() -> None:
+    assert add_at_most([]) is None
+    assert add_at_most([(0.1, None), (0.2, 0.5)]) is None
+    assert add_at_most([(0.1, 0.9), (None, 0.5)]) == pytest.approx(0.6)
+    assert add_at_most([(0.1, None), (None, None)]) is None
