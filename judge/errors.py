@@ -16,6 +16,7 @@
     │   ├── RetryableError     waiting may help (429, 5xx, resets, time-outs)
     │   ├── RequestRefused     this one request is wrong (400, 404, 422 …)
     │   └── TerminalError      no call will succeed: key, payment, quota          exit 4
+    │       └── Overloaded     it has refused every call for too long to wait
     ├── ContextOverflow        the trajectory does not fit the judge, even shortened
     ├── BudgetReached          the spend cap leaves no room for another call      exit 5
     ├── StatisticsError        a statistic is undefined on this data
@@ -31,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import ClassVar
 
 
 class JudgeError(Exception):
@@ -169,6 +171,26 @@ class RequestRefused(ProviderError):
 
 class TerminalError(ProviderError):
     """No call to this provider will succeed (401, 402, 403, exhausted quota): stop dispatching."""
+
+
+class Overloaded(TerminalError):
+    """The provider has refused every call for lack of capacity, for longer than it is waited for.
+
+    It may come back: a later call asks it again. `attempts` is 0 for a call that was not sent any more.
+    """
+
+    REASON: ClassVar[str] = "overloaded"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        provider: str = "",
+        status_code: int | None = None,
+        reason: str = REASON,
+    ) -> None:
+        super().__init__(message, hint=hint, provider=provider, status_code=status_code, reason=reason)
 
 
 class ContextOverflow(JudgeError):

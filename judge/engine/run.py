@@ -93,7 +93,7 @@ class Count:
         said = error.message if error.message.endswith((".", "!", "?")) else f"{error.message}."
         if isinstance(error, BudgetReached):
             return BudgetReached(f"{said} {self._done} judged, {left}.", hint=error.hint)
-        return TerminalError(
+        return type(error)(
             f"{said} {self._done} judged, {left}.",
             hint=error.hint,
             provider=error.provider,

@@ -100,7 +100,14 @@ class Connection:
         limits = self._limits
         per_minute = limits.requests_per_minute
         return _Lane(
-            Room(self._concurrency, clock=self._clock, draw=self._draw),
+            Room(
+                self.name,
+                self._concurrency,
+                longest=self._settings.max_wait_s,
+                tries=self._settings.http_retries + 1,
+                clock=self._clock,
+                draw=self._draw,
+            ),
             Pace(per_minute, clock=self._clock, sleep=self._sleep) if per_minute else None,
             Quota(tokens_per_minute=limits.tokens_per_minute, clock=self._clock, sleep=self._sleep),
         )
@@ -175,6 +182,7 @@ class Connection:
         Raises:
             RetryableError: Every try failed, or the server asks for a wait longer than `max_wait_s`.
             RequestRefused: This request is wrong.
+            Overloaded: The provider refuses every call, and is waited for no more (see `Room`).
             TerminalError: No call will succeed; every later call raises the same at once.
         """
         return (await self._answered(request, 1))[0]
@@ -201,8 +209,10 @@ class Connection:
         begun = self._clock()
         spent = 0
         tries = 0
+        failed: RetryableError | None = None
         while True:
             async with lane.room:
+                await self._overload_over(lane.room, failed, spent, tries, begun)
                 ticket = await self._admitted(lane, request, copies)
                 tries += 1
                 self.requests += 1
@@ -218,7 +228,9 @@ class Connection:
                     failed = error
                     lane.quota.answered(ticket, error.quota, now=time.time())
                     if error.status_code in OVERLOADED:
-                        lane.room.overloaded(sent, error.retry_after, self._settings.max_wait_s)
+                        lane.room.overloaded(sent, error.retry_after, error.status_code)
+                        if lane.room.given_up:
+                            raise lane.room.error(spent) from error
                 except BaseException:
                     lane.quota.answered(ticket, {}, now=time.time())
                     raise
@@ -235,9 +247,7 @@ class Connection:
             await self._sleep(self._wait(failed, tries, spent, begun))
 
     async def _admitted(self, lane: _Lane, request: Request, copies: int) -> Ticket:
-        """Waits for what all calls of the provider share: an overload to pass, the pace, the quotas."""
-        while (pause := lane.room.pause()) > 0:
-            await self._sleep(pause)
+        """Waits for what all calls of the provider share: the pace and the quotas."""
         if lane.pace is not None:
             await lane.pace.turn()
         tokens = (0, 0)
@@ -249,6 +259,36 @@ class Connection:
             lane.quota.answered(ticket, {}, now=time.time())
             raise self._terminal.with_traceback(None)
         return ticket
+
+    async def _overload_over(
+        self, room: Room, failed: RetryableError | None, spent: int, tries: int, begun: float
+    ) -> None:
+        """Waits for an overload to pass, as long as the provider is waited for and this call may wait.
+
+        Args:
+            failed: Of the call's last try, or None before the first.
+        """
+        while room.overloads:
+            pause = room.pause()
+            if pause > 0 and room.given_up:
+                raise room.error(spent)
+            if not self._in_time(begun, pause):
+                error = failed or room.unsent()
+                error.attempts = spent
+                error.hint = self._deadline_hint(tries)
+                raise error
+            if pause == 0:
+                return
+            await self._sleep(pause)
+
+    def _in_time(self, begun: float, wait: float) -> bool:
+        """Whether a call that waits so long ends its wait before its deadline."""
+        deadline = self._settings.call_deadline_s
+        return deadline is None or self._clock() + wait < begun + deadline
+
+    def _deadline_hint(self, tries: int) -> str:
+        after = f"{tries} {'try' if tries == 1 else 'tries'}"
+        return f"Given up after {after}: call_deadline_s = {self._settings.call_deadline_s:g}."
 
     async def _timed(self, request: Request, copies: int, begun: float) -> tuple[Reply, ...]:
         """One try, with a time-limit from sending to the last byte: a server that drips holds nobody up."""
@@ -283,9 +323,8 @@ class Connection:
             error.hint = error.hint or f"Given up after {tries} {'try' if tries == 1 else 'tries'}."
             raise error
         wait = max(asked, 0.0) if asked is not None else backoff(tries, draw=self._draw())
-        deadline = self._settings.call_deadline_s
-        if deadline is not None and self._clock() + wait >= begun + deadline:
-            error.hint = f"Given up after {tries} {'try' if tries == 1 else 'tries'}: call_deadline_s = {deadline:g}."
+        if not self._in_time(begun, wait):
+            error.hint = self._deadline_hint(tries)
             raise error
         return wait
 

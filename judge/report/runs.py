@@ -21,6 +21,7 @@ STOPPED = {
     "detached": "the rest is with the provider",
     "budget_reached": "the budget is reached",
     "terminal_error": "the judge takes no further calls",
+    "overloaded": "the judge refuses every call, and is waited for no more",
 }
 
 

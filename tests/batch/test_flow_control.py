@@ -166,13 +166,13 @@ def test_headers_of_a_server_slow_the_connection_down(tmp_path: Path) -> None:
 
 
 def room(clock: FakeClock, most: int = 8) -> Room:
-    return Room(most, clock=clock, draw=lambda: 0.0)
+    return Room("openai/m1", most, longest=300.0, tries=5, clock=clock, draw=lambda: 0.0)
 
 
 def test_an_overload_halves_the_places_and_answers_give_them_back() -> None:
     clock = FakeClock()
     places = room(clock)
-    places.overloaded(clock.now, None, 300)
+    places.overloaded(clock.now, None, 503)
     assert (places.places, places.pause()) == (4.0, 0.0)  # one refusal alone stops nobody
     for _ in range(4):
         places.answered()
@@ -188,13 +188,13 @@ def test_a_burst_of_refusals_counts_once_and_a_second_one_makes_everybody_wait()
     sent = clock.now
     clock.now += 1
     for _ in range(50):
-        places.overloaded(sent, None, 300)
+        places.overloaded(sent, None, 503)
     assert (places.places, places.overloads) == (4.0, 1)
     clock.now += 1
-    places.overloaded(clock.now, None, 300)
+    places.overloaded(clock.now, None, 503)
     assert places.pause() == 0.25  # half of the first backoff
     clock.now += 1
-    places.overloaded(clock.now, 20.0, 300)
+    places.overloaded(clock.now, 20.0, 503)
     assert places.pause() == 20.0  # as the server asks
     places.answered()
     assert places.pause() == 0.0
@@ -216,7 +216,7 @@ def test_no_more_are_inside_than_there_are_places() -> None:
     async def story() -> None:
         await asyncio.gather(*(work() for _ in range(20)))
         assert most == 4
-        places.overloaded(clock.now, None, 300)
+        places.overloaded(clock.now, None, 503)
         await asyncio.gather(*(work() for _ in range(8)))
 
     asyncio.run(story())
