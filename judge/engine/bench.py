@@ -85,7 +85,7 @@ def make_bench(
     }
     budget = budget or Budget(settings.max_usd)  # one cap for the whole jury
     seats = {
-        name: Judging(setups[name], connection, purse=purse or budget, clock=clock)
+        name: Judging(setups[name], connection, purse=purse or budget, seated=True, clock=clock)
         for name, connection in opened.connections.items()
     }
     return LiveJury(opened.jury, jury_setup(opened.jury, setups), seats, budget, clock=clock)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from judge.engine.budget import Budget, Purse
 from judge.engine.connection import Connection, SharingConnection
 from judge.engine.setup import Setup
-from judge.errors import ContextOverflow, JudgeError, ProviderError, TerminalError
+from judge.errors import ContextOverflow, JudgeError, Overloaded, ProviderError, TerminalError
 from judge.prompt import Prompt
 from judge.providers.redaction import redact
 from judge.types.request import Reply, Request, Sampling
@@ -65,6 +65,7 @@ class Asking:
     Attributes:
         check: Raises when the run has been stopped; asked before each call.
         item: Money for this trajectory alone; a call that does not fit is not made, and its votes say so.
+        seated: Whether others judge beside this judge: then its overload fails its votes alone, and stops nobody.
     """
 
     setup: Setup
@@ -74,6 +75,7 @@ class Asking:
     prompt: Prompt
     check: Callable[[], None]
     item: Budget | None = None
+    seated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +231,11 @@ async def _call(asking: Asking, request: Request, copies: int, spent: _Spent) ->
             replies = (await connection.complete(request),)
         billed = True
         cost = add_known([cost_of(connection, reply.usage) for reply in replies])
-    except TerminalError:
-        raise
+    except TerminalError as error:
+        if not (asking.seated and isinstance(error, Overloaded)):
+            raise
+        spent.requests += error.attempts
+        return _Failed("provider_error", error.reason, error)
     except ContextOverflow as error:
         spent.requests += 1
         return _Failed("context_overflow", "context_overflow", error)

@@ -68,12 +68,14 @@ class Judging:
         *,
         budget: Budget | None = None,
         purse: Purse | None = None,
+        seated: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
         Args:
             budget: Pays for the calls, and may pay for others too; None for one of `max_usd` alone.
             purse: Pays for the calls in place of `budget`, where the money is held elsewhere.
+            seated: Whether this is a seat of a jury, which can do without it.
         """
         self.setup = setup
         self.connection = connection
@@ -86,6 +88,7 @@ class Judging:
         if setup.shared and isinstance(connection, SharedConnection) and connection.shares_cache:
             self._shared = connection
         self._promises = Promises()
+        self._seated = seated
         self._told = False
         self._clock = clock
         self._flights: dict[Hashable, asyncio.Future[None]] = {}
@@ -277,7 +280,16 @@ class Judging:
             yield
 
     def _asking(self, case: Case) -> Asking:
-        return Asking(self.setup, self.connection, self._purse, case.trajectory, case.prompt, self._check, case.budget)
+        return Asking(
+            self.setup,
+            self.connection,
+            self._purse,
+            case.trajectory,
+            case.prompt,
+            self._check,
+            case.budget,
+            seated=self._seated,
+        )
 
     def _verdict(self, case: Case) -> Verdict:
         seconds = self._clock() - case.started

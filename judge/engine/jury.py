@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from judge.calibration.jury_rules import JuryVote, jury_vote, needs_binary, next_seat
@@ -11,7 +11,7 @@ from judge.engine.budget import Budget
 from judge.engine.in_turn import InTurn, TurnCase
 from judge.engine.judging import Judging
 from judge.engine.setup import Setup
-from judge.errors import UsageError
+from judge.errors import Overloaded, UsageError
 from judge.types.jury import Jury
 from judge.types.record import fingerprint
 from judge.types.reference import Reference
@@ -92,6 +92,7 @@ class LiveJury(InTurn[JuryCase]):
     def _verdict(self, case: JuryCase) -> Verdict:
         jury, said, standing = self.jury, case.said, self.setup.standing
         verdicts = list(said.values())
+        refuse_silent(jury.name, verdicts)
         results = []
         for criterion in self.setup.rubric.criteria:
             vote = jury_vote(
@@ -165,6 +166,15 @@ def jury_setup(jury: Jury, members: Mapping[str, Setup]) -> Setup:
         warnings=tuple(dict.fromkeys(warning for setup in members.values() for warning in setup.warnings)),
         standing=first.standing.of_judge(spec),
     )
+
+
+def refuse_silent(name: str, said: Sequence[Verdict]) -> None:
+    """Raises Overloaded where every judge that was asked is overloaded, so that each further trajectory would fail."""
+    errors = [error for verdict in said for error in verdict.errors]
+    silent = all(verdict.status == "error" for verdict in said)
+    if silent and errors and all(error.kind == Overloaded.REASON for error in errors):
+        messages = " ".join(dict.fromkeys(error.message for error in errors))
+        raise Overloaded(f"No judge of {name} answers: {messages}", provider=name)
 
 
 def refuse_live(jury: Jury, rubric: Rubric) -> None:
