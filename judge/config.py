@@ -262,7 +262,7 @@ _CACHE = "address of the cache"
 _SWITCH = {"true": True, "false": False}
 KEY_NAMES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 _BASE_URLS = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
-_FROM_ENVIRONMENT = {
+SETTING_VARIABLES = {
     "JUDGE_MODEL": "judge",
     "JUDGE_RUBRIC": "rubric",
     "JUDGE_SAMPLES": "samples",
@@ -294,12 +294,12 @@ def load_settings(
     """
     env = os.environ if environment is None else environment
     values: dict[str, Any] = {"cache_dir": _cache_home(env), "telemetry": _telemetry(env)}
-    path = Path(env["JUDGE_CONFIG"]) if env.get("JUDGE_CONFIG") else (folder or Path.cwd()) / "judge.toml"
+    path = _file(env, folder)
     if path.exists():
         values |= _read(path)
     elif env.get("JUDGE_CONFIG"):
         raise ConfigError(f"JUDGE_CONFIG names {str(path)!r}, which does not exist.")
-    values |= {field: env[name] for name, field in _FROM_ENVIRONMENT.items() if env.get(name)}
+    values |= {field: env[name] for name, field in SETTING_VARIABLES.items() if env.get(name)}
     values |= {name: value for name, value in (flags or {}).items() if value is not None}
     base_url = values.pop("base_url", None)
     values["providers"] = _with_base_urls(values.get("providers", {}), env)
@@ -313,11 +313,26 @@ def load_settings(
         raise _explain(error, _origin(field, flags or {}, env, path if path.exists() else None)) from None
 
 
+def setting_sources(*, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> dict[str, str]:
+    """Where each setting that is no default comes from: a variable of the environment, or the path of the file."""
+    env = os.environ if environment is None else environment
+    path = _file(env, folder)
+    urls = ", ".join(name for name in _BASE_URLS.values() if env.get(name))
+    found = {"telemetry": "OTEL_EXPORTER_OTLP_*"} if _telemetry(env) else {}
+    found |= {"providers": urls} if urls else {}
+    found |= dict.fromkeys(_read(path), str(path)) if path.exists() else {}
+    return found | {field: name for name, field in SETTING_VARIABLES.items() if env.get(name)}
+
+
+def _file(env: Mapping[str, str], folder: Path | None) -> Path:
+    return Path(env["JUDGE_CONFIG"]) if env.get("JUDGE_CONFIG") else (folder or Path.cwd()) / "judge.toml"
+
+
 def _origin(field: str, flags: Mapping[str, Any], env: Mapping[str, str], path: Path | None) -> str:
     """Where the value of a field came from, as words behind its name; nothing for a flag."""
     if flags.get(field) is not None:
         return ""
-    for name, of in _FROM_ENVIRONMENT.items():
+    for name, of in SETTING_VARIABLES.items():
         if of == field and env.get(name):
             return f" in {name}"
     return f" in {path}" if path else ""

@@ -26,9 +26,17 @@ def doctor(as_json: options.AsJson = False) -> None:
         emit({"checks": [{"name": n, "state": s, "detail": d} for n, s, d in results], "ready": not failed})
     else:
         say(table([list(row) for row in results], header=["check", "state", "detail"]))
-        say("\nReady." if not failed else f"\nNot ready: {', '.join(failed)}.")
+        say(f"\n{_conclusion(failed, [name for name, state, _ in results if state == 'absent'])}")
     if failed:
         raise typer.Exit(1)
+
+
+def _conclusion(failed: list[str], absent: list[str]) -> str:
+    if failed:
+        return f"Not ready: {', '.join(failed)}."
+    if "default judge" in absent:
+        return "Ready, but for the default judge: install it, or name another with --judge or in judge.toml."
+    return "Ready."
 
 
 def _outcome(check: Callable[[], tuple[str, str]]) -> tuple[str, str]:
@@ -54,7 +62,25 @@ def _packages() -> tuple[str, str]:
 def _settings() -> tuple[str, str]:
     from judge.config import load_settings
 
-    return "ok", f"default judge {load_settings().default_judge}"
+    load_settings()
+    return "ok", "they fit; `judge config show` prints them"
+
+
+def _judge() -> tuple[str, str]:
+    from judge.config import load_settings
+    from judge.engine.jury_file import is_jury, load_jury
+    from judge.providers.catalogue import known_judges
+
+    settings = load_settings()
+    name = settings.default_judge
+    if is_jury(name):
+        return "ok", f"{name}: {len(load_jury(name, settings).members)} judges as one"
+    known = {judge.name: judge for judge in known_judges(settings)}
+    alike = [judge for judge in known.values() if judge.name.partition("/")[0] == name.partition("/")[0]]
+    found = known.get(name) or (alike[-1] if alike else None)
+    if found is None:
+        return "failed", f"{name}: no provider has this name"
+    return ("ok" if found.ready else "absent"), f"{name}: {found.detail}"
 
 
 def _shipped() -> tuple[str, str]:
@@ -107,6 +133,7 @@ CHECKS: dict[str, Callable[[], tuple[str, str]]] = {
     "python": _python,
     "packages": _packages,
     "settings": _settings,
+    "default judge": _judge,
     "shipped data": _shipped,
     "cache": _cache,
     "keys": _keys,

@@ -199,6 +199,46 @@ def test_doctor_says_whether_this_machine_is_ready(capsys: pytest.CaptureFixture
     assert {check["name"] for check in document["checks"]} >= {"python", "packages", "shipped data", "cache"}
 
 
+@pytest.mark.parametrize(
+    ("name", "state", "end"),
+    [
+        ("rules/process", "ok", "Ready."),
+        ("openai/any", "absent", "Ready, but for the default judge: install it"),
+        ("jury/pair", "ok", "Ready."),
+        ("nobody/any", "failed", "Not ready: default judge."),
+    ],
+)
+def test_doctor_says_whether_the_default_judge_can_be_asked(
+    name: str, state: str, end: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    (home / "juries").mkdir()
+    (home / "juries" / "pair.yaml").write_text("members: [rules/process, fake/always-4]\nrule: median\n", "utf-8")
+    monkeypatch.setenv("JUDGE_MODEL", name)
+    assert run(["doctor"]) == (state == "failed")
+    said = capsys.readouterr().out
+    (row,) = (line.split() for line in said.splitlines() if line.startswith("default judge "))
+    assert row[2:4] == [state, f"{name}:"]
+    assert said.splitlines()[-1].startswith(end)
+
+
+def test_config_show_says_where_each_setting_comes_from(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "judge.toml").write_text('samples = 3\nrubric = "outcome"\n', encoding="utf-8")
+    monkeypatch.setenv("JUDGE_RUBRIC", "recovery")
+    code, document, _ = answer(capsys, "config", "show", "--json")
+    assert code == 0
+    assert (document["settings"]["rubric"], document["sources"]["rubric"]) == ("recovery", "JUDGE_RUBRIC")
+    assert document["sources"]["samples"] == str(home / "judge.toml")
+    assert "retries" not in document["sources"]
+    assert run(["config", "show"]) == 0
+    rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line}
+    assert rows["retries"][2] == "default"
+    assert rows["max_usd"][1:] == ["not", "set", "default", "JUDGE_MAX_USD"]
+
+
 def test_a_new_rubric_lints_clean_and_is_never_overwritten(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["rubrics", "new", "mine"]) == 0
     assert run(["rubrics", "lint", "mine.yaml"]) == 0
