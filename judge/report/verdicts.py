@@ -161,6 +161,9 @@ def summary_text(summary: Summary) -> str:
         lines.append(_stopping(summary.stopping))
     if summary.decided_by:
         lines.append(f"sent on: {', '.join(_decided(name, n) for name, n in summary.decided_by.items())}")
+    if summary.votes_failed:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in summary.votes_failed.items())
+        lines.append(f"verdicts without votes that failed: {kinds}")
     for group in summary.error_groups:
         said = group.example.message if group.hint == OTHER_HINT else group.hint
         lines.append(f"{plural(group.count, 'error')} of kind {group.kind}, e.g. {group.trajectory_id}: {said}")

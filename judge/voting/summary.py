@@ -33,6 +33,7 @@ HINTS = {
     "context_overflow": "Use a judge with a larger context, or shorten tool results in the rubric's view.",
     "rate_limit": "Lower the concurrency or set requests_per_minute for the provider.",
     "timeout": "Raise timeout_s for the provider, or lower the concurrency.",
+    "overloaded": "The provider refused every call for long: run again later, or raise max_wait_s.",
     "connection": "Nothing answers there, or the line broke: check base_url, the server and the network.",
     "item_budget": "Raise max_usd_per_item, or draw fewer samples.",
     "quorum": "Draw more samples.",
@@ -71,6 +72,8 @@ class Summary(Record):
             worst, or the best, there is. Equal to `mean` at full coverage.
         passed, failed: Verdicts by their gates; both 0 for a rubric without any.
         errors: Verdicts with status "error" by kind.
+        votes_failed: Verdicts with another status although votes failed, by the kind of each failure: of one of several
+            samples, or of a judge on a jury. One with two kinds counts in both.
         decided_by: Who decided the verdicts that were sent on, to how many: a judge, or "person" for those that wait.
         gate: "fail" when coverage is below the least that was asked for, whatever the mean is.
         calls: Judge calls of this run; `cached` counts samples that needed none.
@@ -98,6 +101,7 @@ class Summary(Record):
     failed: int
     errors: dict[str, int]
     error_groups: tuple[ErrorGroup, ...] = ()
+    votes_failed: dict[str, int] = {}
     decided_by: dict[str, int] = {}
     gate: Literal["pass", "fail"]
     gate_reason: str
@@ -124,6 +128,7 @@ class VerdictSums:
         self._saving = SavingSums(stop) if stop is not None else None
         self._counts: Counter[str] = Counter()
         self._errors: dict[str, ErrorGroup] = {}
+        self._votes_failed: Counter[str] = Counter()
         self._decided_by: Counter[str] = Counter()
         self._sum = Fraction(0)
         self._rubric: str | None = None
@@ -165,6 +170,8 @@ class VerdictSums:
             self._sum += exact(verdict.score)
         elif verdict.status == "error":
             self._count_error(verdict)
+        if verdict.status != "error" and verdict.errors:
+            self._votes_failed.update({error.kind for error in verdict.errors})
 
     def _count_error(self, verdict: Verdict) -> None:
         first = verdict.errors[0] if verdict.errors else JudgementError(kind="quorum", message=verdict.reason)
@@ -215,6 +222,7 @@ class VerdictSums:
             failed=counts["failed"],
             errors={group.kind: group.count for group in groups},
             error_groups=tuple(groups),
+            votes_failed=dict(sorted(self._votes_failed.items(), key=lambda item: (-item[1], item[0]))),
             decided_by=dict(self._decided_by),
             gate="pass" if enough else "fail",
             gate_reason=reason,

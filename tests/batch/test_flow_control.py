@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batch_items import GOOD, settings_of
+from batch_items import GOOD, RUBRIC, JudgeServer, settings_of, write_items
 from loopback import LoopbackServer, Scripted, chat
 
-from judge.errors import RetryableError
+from judge.engine.batch import judge_batch
+from judge.errors import Overloaded, RetryableError
 from judge.providers import connect
 from judge.providers.quota import Allowance, Quota, allowances, limit_headers
 from judge.providers.room import Room
+from judge.report.runs import batch_text
 from judge.types.request import Request, Subject
 
 EPOCH = 1_700_000_000.0  # 2023-11-14T22:13:20Z
@@ -247,6 +249,24 @@ def test_a_place_whose_taker_is_cancelled_goes_to_the_next() -> None:
             pass
 
     asyncio.run(story())
+
+
+def test_a_batch_whose_judge_refuses_everything_stops_and_is_resumed_when_it_is_back(tmp_path: Path) -> None:
+    """Real seconds: some two of them."""
+    dead = True
+    source = write_items(tmp_path / "in.jsonl", 12)
+    with JudgeServer(lambda item, before: Scripted(503) if dead else chat(GOOD)) as server:
+        settings = settings_of(tmp_path, server.url, max_wait_s=0.5, concurrency=4)
+        first = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings)
+        asked = server.requests
+        dead = False
+        second = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings, resume=True)
+    assert isinstance(first.error, Overloaded)
+    assert (first.error.exit_code, first.result.stopped, first.result.summary.scored) == (4, "overloaded", 0)
+    assert "openai/m1 has answered nothing but 503 for" in first.error.message
+    assert asked < 12 * 5  # what every call would have tried alone
+    assert "waited for no more. Go on with --resume." in batch_text(first.result)
+    assert (second.error, second.result.summary.scored, second.result.pending) == (None, 12, 0)
 
 
 def refused(work: Coroutine[Any, Any, Any]) -> RetryableError:

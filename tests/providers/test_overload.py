@@ -20,13 +20,15 @@ from judge.engine.run import Run
 from judge.errors import Overloaded, RetryableError
 from judge.providers.connection import Connection
 from judge.providers.room import OverloadWarning, Room
+from judge.report.verdicts import summary_text
 from judge.types import Criterion, Rubric, Trajectory
 from judge.types.jury import Jury
 from judge.types.request import Reply, Request, Subject
 from judge.types.trajectory import Usage
 from judge.types.verdict import Verdict
+from judge.voting import Summary, VerdictSums
 
-CRITERION = Criterion(id="quality", question="Good?", scale={"type": "binary"}, evidence="none")  # type: ignore[arg-type]
+CRITERION = Criterion(id="quality", question="Good?", scale={"type": "binary"}, evidence="none")
 RUBRIC = Rubric(id="own", version="1", title="Own", intent="To test.", criteria=(CRITERION,))
 DEAD = float("inf")
 LONGEST_S = 300.0
@@ -271,6 +273,13 @@ def test_the_common_wait_ends_no_call_after_its_deadline(tmp_path: Path) -> None
     assert max(seconds for seconds, _ in ends) <= 20.0
 
 
+def summed(verdicts: list[Verdict]) -> Summary:
+    sums = VerdictSums()
+    for verdict in verdicts:
+        sums.add(verdict)
+    return sums.summary()
+
+
 def jury(time: VirtualTime, tmp_path: Path, *, a: Model, **flags: Any) -> OpenJury:
     models = {name: Model(f"openai/{name}", time, until(0.0)) for name in "bcd"} | {"a": a}
     judges = {f"openai/{name}": connected(models[name], time, tmp_path, **flags) for name in "abcd"}
@@ -285,7 +294,10 @@ def test_a_dead_member_holds_a_jury_up_once_and_its_reserve_sits_in(tmp_path: Pa
         verdicts, error = judged(jury(time, tmp_path, a=dead), time, tmp_path, count=100)
     assert error is None
     assert [(verdict.status, verdict.score) for verdict in verdicts] == [("ok", 1.0)] * 100
-    assert {failure.kind for verdict in verdicts for failure in verdict.errors} == {"overloaded"}
+    assert all([failure.kind for failure in verdict.errors] == ["overloaded"] for verdict in verdicts)
+    summary = summed(verdicts)
+    assert (summary.errors, summary.votes_failed) == ({}, {"overloaded": 100})
+    assert "verdicts without votes that failed: 100 overloaded" in summary_text(summary)
     assert time.now - 1000.0 <= LONGEST_S + 2 * LAST_PAUSE_S
     assert dead.calls < 40
 
