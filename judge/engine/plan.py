@@ -103,6 +103,7 @@ class Plan(Record):
     Attributes:
         calls_low, calls_high: Fewest and most calls; they differ where a third vote depends on the first two.
             Retries come on top.
+        offline: Whether the judge calls no model: its calls are counted like others, and read no prompt.
         cached: Samples that the cache holds already; they cost nothing.
         input_tokens: Of all calls at `calls_high`, as counted for the judge's model.
         output_tokens: Most that the calls may write.
@@ -131,16 +132,18 @@ class Plan(Record):
     truncated: tuple[str, ...]
     prompts: tuple[PlannedPrompt, ...] = ()
     seats: tuple[PlannedSeat, ...] = ()
+    offline: bool = False
 
     def text(self) -> str:
         """The plan in a few lines."""
         lines = [
             f"{self.trajectories} trajectories under rubric {self.rubric} by {self.judge}"
             + (f" at {self.host}" if self.host else ""),
-            f"calls: {_calls_text(self.calls_low, self.calls_high)}, and {self.cached} samples from the cache",
+            f"calls: {_calls_text(self.calls_low, self.calls_high)}{' that ask no model' if self.offline else ''}, and "
+            f"{self.cached} samples from the cache",
             *(
                 [f"tokens: about {self.input_tokens:,} in, at most {self.output_tokens:,} out"]
-                if self.calls_high
+                if self.calls_high and not self.offline
                 else []
             ),
             f"cost: {range_text(self.cost_low, self.cost_high)}",
@@ -219,6 +222,7 @@ async def _plan(
             truncated=tuple(dict.fromkeys(name for one in counted for name in one.truncated)),
             prompts=tuple(prompts),
             seats=() if isinstance(bench, Judging) else tuple(made),
+            offline=opened.offline,
         )
 
 
@@ -273,8 +277,8 @@ class _Counted:
             judge=connection.name,
             host=connection.host,
             always=always,
-            calls_low=0 if connection.offline else self._low,
-            calls_high=0 if connection.offline else self._high,
+            calls_low=self._low,
+            calls_high=self._high,
             cached=self._cached,
             cost_low=self._cost(self._tokens_low, 0),
             cost_high=self._cost(self.tokens_high, self.output),

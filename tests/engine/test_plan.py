@@ -45,7 +45,7 @@ def test_calls_tokens_and_cost_are_sums_over_the_prompts(settings: Settings) -> 
 def test_tokens_are_told_only_of_calls(settings: Settings) -> None:
     assert "tokens: about" in plan([run_of("a")], settings=settings).text()
     rules = plan([run_of("a")], judge="rules/process", settings=settings).text()
-    assert "calls: 0" in rules
+    assert "calls: 3 that ask no model, and 0 samples from the cache" in rules
     assert "tokens" not in rules
 
 
@@ -74,8 +74,17 @@ def test_samples_in_the_cache_are_counted_apart(tmp_path: Path, settings: Settin
     fake = settings.model_copy(update={"judge": f"fake/{script}", "samples": 2})
     judge.score(run_of("a"), settings=fake)
     made = plan([run_of("a"), run_of("b")], settings=fake, samples=3)
-    assert (made.cached, made.calls_high, made.cost_high) == (2, 0, 0)  # a fake judge makes no calls
-    assert made.output_tokens == 4 * 100  # four draws are missing
+    assert (made.cached, made.calls_high, made.cost_high) == (2, 4, 0)  # four draws are missing
+    assert made.output_tokens == 4 * 100
+
+
+def test_a_judge_that_asks_no_model_makes_as_many_calls_as_were_planned(settings: Settings) -> None:
+    """Two runs that used no tool, three samples each: the plan and the run count the same."""
+    made = plan([run_of("a"), run_of("b")], judge="rules/process", settings=settings)
+    verdicts = judge.score_many([run_of("a"), run_of("b")], judge="rules/process", settings=settings)
+    assert (made.calls_low, made.calls_high) == (6, 6)
+    assert sum(verdict.calls for verdict in verdicts) == 6
+    assert (made.offline, made.cost_low, made.cost_high) == (True, 0.0, 0.0)
 
 
 def test_a_run_that_does_not_fit_is_named_and_takes_no_call(tmp_path: Path) -> None:

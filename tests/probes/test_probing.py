@@ -341,7 +341,7 @@ def test_a_dry_run_counts_calls_and_writes_the_changed_runs_alone(
     made = json.loads(capsys.readouterr().out)
     planned = planting(runs_of(2), RUBRIC, settings=settings, kinds=("fault",))
     assert len(planned.runs()) == 2 + 2 * 17
-    assert (made["trajectories"], made["calls_high"]) == (36, 0)  # a fake judge takes no call
+    assert (made["trajectories"], made["calls_high"]) == (36, 36)
     assert [file.name for file in out.iterdir()] == ["mutants.jsonl"]
     assert len((out / "mutants.jsonl").read_text(encoding="utf-8").splitlines()) == 34
 
