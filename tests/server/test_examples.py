@@ -101,6 +101,18 @@ def test_a_run_that_tells_the_answer_ends_the_examples_with_the_reason(service: 
         example("service/score.sh", trace, folder=tmp_path, URL=service.url)
 
 
+@pytest.mark.parametrize("name", ["batch.sh", "calibrate.sh", "compare.sh"])
+def test_what_the_service_refuses_is_told_by_the_shell_examples(service: Listening, tmp_path: Path, name: str) -> None:
+    told = {**runs()[0], "labels": {"reward": 1}}
+    (tmp_path / "told.jsonl").write_text(json.dumps(told) + "\n", encoding="utf-8")
+    arguments = ["set", "nobody", "rules/process", "fake/always-4"] if name == "compare.sh" else ["told.jsonl"]
+    process = begun(f"service/{name}", *arguments, folder=tmp_path, URL=service.url)
+    _, err = process.communicate("", timeout=600)
+    assert process.returncode != 0
+    assert ("'nobody'" if name == "compare.sh" else "tells the answer: labels") in err
+    assert "Traceback" not in err
+
+
 def test_a_batch_over_http(service: Listening, traces: Path, tmp_path: Path) -> None:
     found = [
         json.loads(line) for line in example("service/batch.py", service.url, traces, folder=tmp_path).splitlines()

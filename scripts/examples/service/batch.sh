@@ -9,7 +9,9 @@ AUTH=(); if [ -n "${KEY:-}" ]; then AUTH=(-H "Authorization: Bearer $KEY"); fi
 body() { printf '{"rubric": "process", "trajectories": [%s]}' "$(grep -v '^[[:space:]]*$' "$1" | paste -sd, -)"; }
 ID=$(body "${1:?name a file of runs, one a line}" |
   curl -sS --fail-with-body "${AUTH[@]}" -H 'Content-Type: application/json' --data-binary @- "$URL/v1/batches" |
-  python3 -c 'import json, sys; print(json.load(sys.stdin)["id"])')
+  python3 -c 'import json, sys
+job = json.load(sys.stdin)
+print(job["id"]) if "id" in job else sys.exit(job["detail"])')
 
 # One `progress` event for every change, and `end` with the whole job. It ends by itself; DELETE would cancel it.
 curl -sSN --fail-with-body "${AUTH[@]}" "$URL/v1/batches/$ID/events"

@@ -7,6 +7,7 @@ AUTH=(); if [ -n "${KEY:-}" ]; then AUTH=(-H "Authorization: Bearer $KEY"); fi
 api() { curl -sS --fail-with-body "${AUTH[@]}" -H 'Content-Type: application/json' "$@"; }
 field() { python3 -c 'import json, sys
 value = json.load(sys.stdin)
+if "detail" in value: sys.exit(value["detail"])  # it was refused
 for name in sys.argv[1].split("."): value = value[name]
 print(value)' "$1"; }
 
@@ -14,7 +15,7 @@ print(value)' "$1"; }
 python3 -c 'import json, sys
 runs = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8") if line.strip()]
 asked = {"id": sys.argv[2], "rubric": "process", "pass_mark": 4, "verdicts": True, "trajectories": runs}
-json.dump(asked, sys.stdout)' "${1:?name a file of native runs}" "$QUEUE" | api --data-binary @- "$URL/v1/queues" > queue.json
+json.dump(asked, sys.stdout)' "${1:?name a file of native runs}" "$QUEUE" | api --data-binary @- "$URL/v1/queues" > queue.json || field refused < queue.json
 echo "$(field drawn < queue.json) runs to label. Label at $URL/label/$QUEUE, then press Enter here."
 read -r || true  # nothing to press where no one sits: go on with the labels that are there
 

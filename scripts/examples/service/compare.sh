@@ -7,7 +7,9 @@ AUTH=(); if [ -n "${KEY:-}" ]; then AUTH=(-H "Authorization: Bearer $KEY"); fi
 api() { curl -sS --fail-with-body "${AUTH[@]}" -H 'Content-Type: application/json' "$@"; }
 
 BODY=$(python3 -c 'import json, sys; print(json.dumps({sys.argv[1]: sys.argv[2], "judges": sys.argv[3:]}))' "$@")
-ID=$(api -d "$BODY" "$URL/v1/comparisons" | python3 -c 'import json, sys; print(json.load(sys.stdin)["id"])')
+ID=$(api -d "$BODY" "$URL/v1/comparisons" | python3 -c 'import json, sys
+job = json.load(sys.stdin)
+print(job["id"]) if "id" in job else sys.exit(job["detail"])')
 until api "$URL/v1/comparisons/$ID" > comparison.json && grep -qE '"state": ?"(done|failed|cancelled)"' comparison.json; do
   sleep 0.5
 done
