@@ -109,8 +109,7 @@ class Settings(Finite):
         http_retries: Tries after the first for one HTTP request that may succeed later.
         max_wait_s: Longest wait that is obeyed when a server asks for one; more is an error that states it. Also how
             long a provider that refuses every call (429, 503, 529) is waited for, in seconds.
-        call_deadline_s: Longest time for one judge call with all its tries and waits, those of an overload that all
-            callers share included, in seconds; None for no limit.
+        call_deadline_s: Longest time for one judge call with all its tries and waits, in seconds; None for no limit.
         escalate: Which verdicts of `judge score` and `judge batch` are sent on, and to whom; nobody by default.
         cache: Whether the reply cache is read and written: true for the one in `cache_dir`, or the address of a
             server that many share, "redis://HOST:PORT/DB" or "rediss://". User, password and options of the address
