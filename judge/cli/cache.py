@@ -37,10 +37,12 @@ def clear(
     as_json: options.AsJson = False,
 ) -> None:
     """Drop every cached reply, of everybody where the cache is shared. What was paid for is gone: it asks first."""
+    from judge.report.numbers import plural
+
     kept = _open(cache)
     try:
         found = kept.stats()
-        question = f"Drop {found['entries']} cached replies in {found['path']}?"
+        question = f"Drop {plural(found['entries'], 'cached reply', 'cached replies')} in {found['path']}?"
         if not yes and not typer.confirm(question, err=True):
             note("Nothing was dropped.")
             raise typer.Exit(1)
@@ -50,7 +52,7 @@ def clear(
     if as_json:
         emit({"dropped": dropped})
     else:
-        say(f"Dropped {dropped} replies.")
+        say(f"Dropped {plural(dropped, 'reply', 'replies')}.")
 
 
 def _open(cache: str | None) -> TextCache | RedisCache:

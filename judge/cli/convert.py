@@ -29,6 +29,7 @@ def convert(
     from judge.cli import reading
     from judge.errors import UsageError
     from judge.importers import TARGETS, convert_files
+    from judge.report.numbers import plural
 
     target = next((name for name in TARGETS if name == to), None)
     if target is None:
@@ -51,7 +52,8 @@ def convert(
         for entry in report:
             say(entry.text(explain=explain))
         if out:
-            say(f"Wrote {sum(entry.trajectories for entry in report)} trajectories to {out}.")
+            runs = plural(sum(entry.trajectories for entry in report), "trajectory", "trajectories")
+            say(f"Wrote {runs} to {out}.")
             for what, number in sorted(lost.items()):
                 say(f"  lost: {number} × {what}")
     if strict and any(entry.warnings for entry in report):

@@ -63,6 +63,7 @@ def label(
             f"{error.name} is not installed.", hint="Install it with: pip install 'trajudge[serve]'."
         ) from None
     from judge.config import load_settings
+    from judge.report.numbers import plural
 
     task = read_task(given, criterion=criterion, rubric=rubric, pass_mark=pass_mark)
     folder = Path(data) if data is not None else Path(".judge/label") / task.queue
@@ -77,7 +78,8 @@ def label(
             queue = open_queue(service.queues, task, verdicts, order=order, n=n, seed=seed)
             count = len(service.queues.scores(queue.id))
             done = service.queues.counts(queue.id).get(rater, 0)
-            note(f"{task.name}, {task.criterion.id}: {count} runs in {queue.order} order, {done} labelled by {rater}.")
+            runs = plural(count, "run")
+            note(f"{task.name}, {task.criterion.id}: {runs} in {queue.order} order, {done} labelled by {rater}.")
             _serve(service, task.queue, rater, port, open_browser)
         _write(service, task, target, export, as_json)
     finally:

@@ -98,7 +98,7 @@ def pairwise(
     given_scores = _scores(scores)
     given_labels = _labels(labels)
     if found.alone:
-        note(f"{len(found.alone)} runs have no other run to be compared with: {', '.join(found.alone[:5])}.")
+        note(f"Runs without another one to be compared with: {len(found.alone)} ({', '.join(found.alone[:5])}).")
     judged = _judge(found, settings, references, policy, out)
     if judged.verdicts:
         _answer(found, judged, given_scores, given_labels, pseudo_wins, seed, out, as_json)

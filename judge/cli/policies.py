@@ -18,6 +18,7 @@ Policies = Annotated[list[str], typer.Argument(help="Policy files.", metavar="PO
 def lint(policies: Policies, as_json: options.AsJson = False) -> None:
     """Find what is wrong in policy files, with the line. Exit 2 when there is an error."""
     from judge.policy import lint_policy
+    from judge.report.numbers import plural
 
     results = [(path, lint_policy(path)) for path in policies]
     errors = sum(finding.severity == "error" for _, found in results for finding in found)
@@ -28,7 +29,7 @@ def lint(policies: Policies, as_json: options.AsJson = False) -> None:
             for finding in found:
                 say(f"{path}:{finding.line}: {finding.severity}: {finding.code}: {finding.message}")
         count = sum(len(found) for _, found in results)
-        say(f"{len(results)} policies, {count} findings, {errors} of them errors.")
+        say(f"{plural(len(results), 'policy', 'policies')}, {plural(count, 'finding')}, errors among them: {errors}.")
     if errors:
         raise typer.Exit(2)
 

@@ -47,6 +47,7 @@ def lint(
 ) -> None:
     """Find what makes a rubric misleading, with the line. Exit 1 when there is an error."""
     from judge.prompt import lint_rubric, rubric_names, rubric_path
+    from judge.report.numbers import plural
 
     results = [(name, lint_rubric(rubric_path(name))) for name in rubrics or rubric_names()]
     errors = sum(finding.severity == "error" for _, found in results for finding in found)
@@ -57,7 +58,7 @@ def lint(
             for finding in found:
                 say(f"{name}:{finding.line}: {finding.severity}: {finding.code}: {finding.message}")
         count = sum(len(found) for _, found in results)
-        say(f"{len(results)} rubrics, {count} findings, {errors} of them errors.")
+        say(f"{plural(len(results), 'rubric')}, {plural(count, 'finding')}, errors among them: {errors}.")
     if errors:
         raise typer.Exit(1)
 

@@ -190,6 +190,7 @@ def _write_labels(path: str, result: SuiteResult) -> None:
     from pathlib import Path
 
     from judge.engine.suite_labels import suite_labels
+    from judge.report.numbers import plural
 
     at = datetime.now(UTC).isoformat(timespec="seconds")
     lines = [json.dumps(label.to_json(), ensure_ascii=False) for label in suite_labels(result, labelled_at=at)]
@@ -197,7 +198,7 @@ def _write_labels(path: str, result: SuiteResult) -> None:
         Path(path).write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"Labels cannot be written to {path!r}: {error.strerror}.") from None
-    note(f"Wrote {len(lines)} labels to {path}.")
+    note(f"Wrote {plural(len(lines), 'label')} to {path}.")
 
 
 def _exit(result: SuiteResult, min_pass: float) -> None:

@@ -119,6 +119,7 @@ def export(
     from typing import cast
 
     from judge.errors import UsageError
+    from judge.report.numbers import plural
     from judge.store.export import ExportFormat, csv_text, export_run
     from judge.store.run_folder import RunFolder
 
@@ -138,6 +139,6 @@ def export(
     if as_json:
         emit({"path": out, "verdicts": count, "missing": max(missing, 0)})
         return
-    note(f"{count:,} verdicts written to {out}.")
+    note(f"{plural(count, 'verdict')} written to {out}.")
     if missing > 0:
         note(f"Not in it, since they have no verdict yet: {missing:,}.")

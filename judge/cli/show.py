@@ -44,13 +44,14 @@ def show(
 ) -> None:
     """Print trajectories as numbered steps, the way a judge sees them."""
     from judge.cli import reading
+    from judge.report.numbers import plural
 
     read = reading.trajectories(traces, format=format, mapping=mapping, limit=limit)
     if html is not None:
         kept = list(read)
         _write_page(html, kept)
         if not as_json:
-            say(f"Wrote {len(kept)} trajectories to {html}.")
+            say(f"Wrote {plural(len(kept), 'trajectory', 'trajectories')} to {html}.")
             return
         read = iter(kept)
     if as_json:

@@ -106,7 +106,9 @@ def _corrected(raw: Statistic, certificate: Certificate | None, failed: int) -> 
     if certificate is None:
         return undefined("no certificate covers every verdict, so the judge's errors are unknown", n=raw.n)
     if failed:
-        return undefined(f"the judge gave no score for {failed} attempts, which may differ from the rest", n=raw.n)
+        return undefined(
+            f"attempts that the judge gave no score for, and that may differ from the rest: {failed}", n=raw.n
+        )
     claims = {claim.name: claim.estimate for claim in certificate.claims}
     tpr, tnr = claims.get("tpr"), claims.get("tnr")
     if tpr is None or tnr is None or tpr.value is None or tnr.value is None or raw.value is None:

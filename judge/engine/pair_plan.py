@@ -51,7 +51,8 @@ class PairPlan(Record):
     def text(self) -> str:
         """The plan in a few lines."""
         lines = [
-            f"{self.pairs:,} pairs in both orders under rubric {self.rubric} by {self.judge}",
+            f"{self.pairs:,} pair{'' if self.pairs == 1 else 's'} in both orders "
+            f"under rubric {self.rubric} by {self.judge}",
             f"calls: {self.calls:,}, and {self.cached:,} samples from the cache",
             f"tokens: about {self.input_tokens:,} in, at most {self.output_tokens:,} out",
             f"cost: {range_text(self.cost_low, self.cost_high)}",

@@ -136,8 +136,9 @@ class Plan(Record):
 
     def text(self) -> str:
         """The plan in a few lines."""
+        runs = "trajectory" if self.trajectories == 1 else "trajectories"
         lines = [
-            f"{self.trajectories} trajectories under rubric {self.rubric} by {self.judge}"
+            f"{self.trajectories} {runs} under rubric {self.rubric} by {self.judge}"
             + (f" at {self.host}" if self.host else ""),
             f"calls: {_calls_text(self.calls_low, self.calls_high)}{' that ask no model' if self.offline else ''}, and "
             f"{self.cached} samples from the cache",

@@ -110,7 +110,7 @@ def run_traces(
                 run, case, trajectory, left(trajectory.id), number=len(attempts[name]) + 1, checker=checkers[name]
             )
         )
-    warnings = [f"{surplus} traces are more attempts than the cases want and were left out."] if surplus else []
+    warnings = [f"Traces left out, since they are more attempts than the cases want: {surplus}."] if surplus else []
     results = [
         case_result(case, attempts[id], wanted=run.wanted(case), rng=run.rng, reason="" if attempts[id] else "no trace")
         for id, case in cases.items()

@@ -107,7 +107,7 @@ def _warnings(
     if base.fingerprints.get("suite") != candidate.fingerprints.get("suite"):
         out.append("The suite file changed between the runs: a case of the same id may ask for something else.")
     if only_base:
-        out.append(f"{len(only_base)} cases of the base are missing in the candidate, e.g. {only_base[0]}.")
+        out.append(f"Cases of the base that are missing in the candidate: {len(only_base)}, e.g. {only_base[0]}.")
     tags = {tag for case in (*before.values(), *after.values()) for tag in case.tags}
     out += [f"No case has the critical tag {tag!r}: it protects nothing." for tag in critical if tag not in tags]
     if any(len(case.attempts) < 2 for case in (*before.values(), *after.values())):

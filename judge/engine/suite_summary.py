@@ -153,8 +153,8 @@ def _warnings(cases: Sequence[CaseResult], tagged: dict[str, tuple[str, ...]], u
     short = [case.id for case in cases if 0 < len(case.attempts) < case.wanted]
     if short:
         out.append(
-            f"{len(short)} cases have fewer attempts than wanted, e.g. {short[0]}; pass^k for larger k omits them."
+            f"Cases with fewer attempts than wanted: {len(short)}, e.g. {short[0]}; pass^k for larger k omits them."
         )
     if unmatched:
-        out.append(f"{unmatched} traces belong to no case of the suite and are in no number.")
+        out.append(f"Traces that belong to no case of the suite, and are in no number: {unmatched}.")
     return out

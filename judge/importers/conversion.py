@@ -57,7 +57,9 @@ class FileSummary(Record):
     def text(self, *, explain: bool = False) -> str:
         """The summary in words; with `explain` each claim and each diagnostic on a line of its own."""
         kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(self.steps.items())) or "no steps"
-        lines = [f"{self.path}: {self.format}, {self.trajectories} trajectories ({kinds}); {self.warnings} warnings"]
+        runs = f"{self.trajectories} {'trajectory' if self.trajectories == 1 else 'trajectories'}"
+        warned = f"{self.warnings} warning{'' if self.warnings == 1 else 's'}"
+        lines = [f"{self.path}: {self.format}, {runs} ({kinds}); {warned}"]
         if explain:
             stated = ", ".join(f"{n} {name}" for name, n in self.tokens.items() if n is not None)
             lines.append(f"  tokens: {stated or 'not stated'}")

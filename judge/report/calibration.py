@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from judge.calibration.claims import more_labels_text
 from judge.calibration.findings import CalibrationReport, CountTable, WobbleReport
-from judge.report.numbers import number
+from judge.report.numbers import number, plural
 from judge.types.certificate import Certificate
 from judge.types.estimate import Statistic
 
@@ -110,7 +110,8 @@ def claims_text(certificate: Certificate) -> list[str]:
 def _counts(report: CalibrationReport) -> str:
     labels = ", ".join(f"{n} {name}" for name, n in report.label_counts.items())
     kinds = ", ".join(report.label_kinds)
-    parts = [f"{report.n} labelled runs of {report.n_groups} tasks ({labels}), labels of kind {kinds}"]
+    runs, tasks = plural(report.n, "labelled run"), plural(report.n_groups, "task")
+    parts = [f"{runs} of {tasks} ({labels}), labels of kind {kinds}"]
     if report.failures:
         parts.append("without a score: " + ", ".join(f"{n} × {cause}" for cause, n in report.failures.items()))
     if report.left_out:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from judge.calibration.jury_errors import JuryErrors
 from judge.report.calibration import DECISION_WORDS, decimals, statistic_text
 from judge.report.jury import causes, jury_lines
-from judge.report.numbers import number, usd
+from judge.report.numbers import number, plural, usd
 from judge.types.certificate import Certificate
 from judge.types.comparison import Comparison, JudgePair, JudgeRow, ProbeFindings, Switch
 from judge.types.estimate import Statistic
@@ -19,8 +19,8 @@ SHOWN_FLIPS = 10
 def comparison_text(found: Comparison, juries: Mapping[str, JuryErrors]) -> str:
     """The whole comparison."""
     lines = [
-        f"== {len(found.judges)} judges, criterion {found.criterion}, on {found.label_set}: {found.n} shared runs of "
-        f"{found.n_groups} tasks",
+        f"== {len(found.judges)} judges, criterion {found.criterion}, on {found.label_set}: "
+        f"{plural(found.n, 'shared run')} of {plural(found.n_groups, 'task')}",
         "",
         *found.decision.words,
         "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from judge.engine.rubric_edit import Proposal
 from judge.engine.rubric_work import RubricWork
 from judge.report.compare import comparison_text
-from judge.report.numbers import number, usd
+from judge.report.numbers import number, plural, usd
 
 
 def rubric_work_text(found: RubricWork) -> str:
@@ -16,10 +16,8 @@ def rubric_work_text(found: RubricWork) -> str:
     ]
     for group in found.groups:
         said = number(group.said, absent="no score")
-        lines += [
-            "",
-            f"People {number(group.people)}, judge {said}: {len(group.runs)} runs ({', '.join(group.runs[:5])})",
-        ]
+        runs = f"{plural(len(group.runs), 'run')} ({', '.join(group.runs[:5])})"
+        lines += ["", f"People {number(group.people)}, judge {said}: {runs}"]
         lines += [f"  touches {times} ×: {clause}" for clause, times in group.clauses.items()]
         shown = [(run, reason) for run, reason in group.reasons.items() if reason][:2]
         lines += [f"  {run}: {reason}"[:300] for run, reason in shown]
@@ -34,12 +32,13 @@ def rubric_work_text(found: RubricWork) -> str:
             f"Read it first; `judge rubrics improve SET --edit {found.proposal.path} --final` looks at the test split.",
         ]
     if found.looks is not None:
-        lines += ["", f"The test split of this set was looked at {found.looks} time(s) for rubrics, this one included."]
+        times = plural(found.looks, "time")
+        lines += ["", f"The test split of this set was looked at {times} for rubrics, this one included."]
     return "\n".join(lines)
 
 
 def _proposal(found: Proposal) -> list[str]:
-    price = f"{found.calls} call(s), {usd(found.cost_usd)}"
+    price = f"{plural(found.calls, 'call')}, {usd(found.cost_usd)}"
     if found.edit is None:
         return [f"{found.asked} proposed no usable edit ({price}): {found.failure}."]
     edit = found.edit

@@ -138,7 +138,7 @@ class RunFolder:
             if names:
                 more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
                 raise UsageError(
-                    f"{len(names)} ids stand for more than one trajectory: "
+                    f"Ids that stand for more than one trajectory ({len(names)}): "
                     f"{', '.join(map(repr, names[:LISTED]))}{more}.",
                     hint="Give each trajectory its own id; verdicts and labels are joined by it.",
                 )

@@ -163,7 +163,7 @@ def test_ids_that_stand_twice_are_refused_with_the_list_and_nothing_is_left(tmp_
     other = write_items(tmp_path / "more.jsonl", 0, names=["d", "c"])
     with JudgeServer() as server:
         settings = settings_of(tmp_path, server.url)
-        with pytest.raises(UsageError, match="3 ids stand for more than one trajectory: 'a', 'b', 'c'"):
+        with pytest.raises(UsageError, match=r"Ids that stand for more than one trajectory \(3\): 'a', 'b', 'c'"):
             judge_batch([source, other], RUBRIC, out=tmp_path / "run", settings=settings)
         assert server.requests == 0
         assert not (tmp_path / "run").exists()

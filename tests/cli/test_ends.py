@@ -145,3 +145,18 @@ def test_reports_that_cannot_be_written_after_all_are_an_error_with_a_way_out(tm
     with pytest.raises(UsageError, match="Reports cannot be written") as caught:
         write_texts({"a.txt": "a"}, tmp_path / "taken")
     assert "not paid for again" in caught.value.hint
+
+
+def test_one_of_a_thing_is_said_in_the_singular(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.json").write_text(json.dumps(RUN), encoding="utf-8")
+    assert run(["score", "one.json", "--judge", "rules/process", "--dry-run"]) == 0
+    assert run(["convert", "one.json", "--out", "one.jsonl"]) == 0
+    assert run(["show", "one.json", "--html", "one.html"]) == 0
+    assert run(["rubrics", "lint", "process"]) == 0
+    said = "".join(capsys.readouterr())
+    for words in ("1 trajectory under rubric", "1 trajectory (", "Wrote 1 trajectory to", "1 rubric, 0 findings"):
+        assert words in said
+    assert "1 trajectories" not in said

@@ -66,6 +66,6 @@ def test_looks_at_the_test_split_are_counted(own_folder: Path, capsys: pytest.Ca
     assert run(command) == 0
     first = capsys.readouterr().out
     assert "test split" in first
-    assert "looked at 1 time(s)" in first
+    assert "looked at 1 time for rubrics" in first
     assert run([*command, "--edit", "edit.yaml"]) == 0
-    assert "looked at 2 time(s)" in capsys.readouterr().out
+    assert "looked at 2 times for rubrics" in capsys.readouterr().out

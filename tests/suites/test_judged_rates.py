@@ -93,7 +93,7 @@ def test_a_certified_rate_is_corrected_by_hand_worked_rogan_gladen() -> None:
     [
         ({"trust": "expired"}, "no certificate covers every verdict"),
         ({"tpr": 0.5, "tnr": 0.5}, "no better than chance"),
-        ({"verdicts": [True, None]}, "gave no score for 1 attempts"),
+        ({"verdicts": [True, None]}, "the judge gave no score for, and that may differ from the rest: 1"),
     ],
 )
 def test_a_rate_that_cannot_be_corrected_says_why(options: dict[str, Any], reason: str) -> None:
