@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from judge.calibration.resampling import Floats
 from judge.errors import LabelError, TooFewLabels, UsageError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SharedRuns:
-    """J judges on n labelled runs.
+    """J judges on n labelled runs; equal where all of it is, a missing score being equal to a missing one.
 
     Attributes:
         values: Shape (J, n); NaN where a judge gave no score, with the cause in `failures`.
@@ -39,6 +39,13 @@ class SharedRuns:
     span: float
     left_out: Mapping[str, int] = field(default_factory=dict)
     chances: tuple[float, float] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SharedRuns):
+            return NotImplemented
+        return all(_same(getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have no hash
 
     @property
     def binary(self) -> bool:
@@ -69,6 +76,14 @@ class SharedRuns:
         if judge not in self.judges:
             raise UsageError(f"{judge!r} is not among the judges: {', '.join(self.judges)}.")
         return self.judges.index(judge)
+
+
+def _same(one: object, other: object) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other, equal_nan=True)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return one == other
 
 
 def shared_runs(datasets: Sequence[Dataset]) -> SharedRuns:

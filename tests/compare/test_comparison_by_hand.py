@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
 from math import comb
 
 import numpy as np
@@ -214,3 +216,12 @@ def test_a_comparison_survives_json() -> None:
     document = found.to_json()
     assert {"judges", "pairs", "decision"} <= set(document)
     assert Comparison.from_json(document) == found
+
+
+def test_shared_runs_are_equal_by_value_and_survive_pickling() -> None:
+    runs = shared_runs([judged("a", [1, 0, None], [1, 0, 1]), judged("b", [1, 1, 1], [1, 0, 1])])
+    assert np.isnan(runs.values).sum() == 1
+    assert pickle.loads(pickle.dumps(runs)) == runs
+    assert replace(runs, span=2.0) != runs
+    assert replace(runs, values=np.zeros_like(runs.values)) != runs
+    assert runs != "runs"
