@@ -48,6 +48,11 @@ class Shown:
     def __contains__(self, index: object) -> bool:
         return index in self._steps
 
+    @property
+    def count(self) -> int:
+        """How many steps were shown."""
+        return len(self._steps)
+
     def kind(self, index: int) -> str:
         """Kind of a shown step."""
         return self._steps[index].kind

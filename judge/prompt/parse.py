@@ -147,7 +147,8 @@ def _answer(answer: Any, criterion: Criterion, rubric: Rubric, shown: Shown) -> 
         fields["detail"] = work.detail
     problem = evidence.problem or work.problem
     if not problem and status == "ok" and criterion.evidence == "required" and not evidence.steps:
-        problem = "no step is cited, and this criterion needs one"
+        why = "" if shown.count else ": the run has none to cite"
+        problem = f"no step is cited, and this criterion needs one{why}"
     if not problem and status == "ok" and criterion.gate and score is not None and score >= criterion.pass_mark:
         problem = work.against_a_pass(evidence.steps, shown) if rubric.procedure == "requirements" else ""
         if not problem and work.undecided:

@@ -17,7 +17,8 @@ num_failed_calls            any, where recovery could not be measured           
 What is left is moved to the nearest legal value of the criterion's scale (of two, the lower); a
 binary criterion passes from one half up. The same answer is given to every criterion of the
 rubric. A metric that is absent takes nothing off and is named in the reason; where all are absent
-the answer is "unknown". It reads no text: it does not know whether an answer is right.
+the answer is "unknown", and so it is of a run without steps, since nothing in it could be cited. It reads no
+text: it does not know whether an answer is right.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from judge.types.trajectory import Usage
 
 SETS = ("process",)
 MOST_CITED = 8
+NO_STEPS = "No step of this run was recorded or is shown: there is nothing to weigh."
 
 
 class _Deduction:
@@ -107,6 +109,8 @@ class Rules:
         """The same answer for the same facts, whatever the sample."""
         share, reason, steps = apply_rules(request.subject.facts)
         known = set(request.subject.steps)
+        if not known:
+            share, reason = None, NO_STEPS
         cited = [step for step in steps if step in known][:MOST_CITED] or list(request.subject.steps[-1:])
         answers = {
             name: Answer(

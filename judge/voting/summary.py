@@ -25,7 +25,7 @@ HINTS = {
     "ambiguous": "The reply holds more than one verdict; see raw_head.",
     "out_of_range": "The judge answered outside the scale; see raw_head.",
     "missing_criterion": "The judge left out criteria; use fewer in one rubric, or a stronger judge.",
-    "invalid_evidence": "The judge cited steps or words that the trajectory does not have.",
+    "invalid_evidence": "The judge cited steps or words that the run does not have, or none where one is needed.",
     "empty": "The reply had no visible text; a thinking model may need a larger max_output_tokens.",
     "truncated": "Raise max_output_tokens.",
     "refusal": "The judge declined; try another judge.",
