@@ -54,15 +54,22 @@ def show(
     certificates: options.Certificates = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """One certificate: its scope, its claims, and what was not tested."""
+    """One certificate: whether it is in force, its scope, its claims, and what was not tested."""
     from judge.report.calibration import DECISION_WORDS, claims_text
-    from judge.store.certificates import find_certificate
+    from judge.store.certificates import find_certificate, read_shelf
 
-    found = find_certificate(name, _folder(certificates))
+    folder = _folder(certificates)
+    found = find_certificate(name, folder)
     if as_json:
         emit(found.to_json())
         return
     scope = found.scope
+    revoked = {r.certificate: r for r in read_shelf(folder).revocations}
+    state = _state(found, datetime.now(UTC), set(revoked))
+    if state == "revoked":
+        say(f"REVOKED on {revoked[found.id].at}, and covers nothing: {'; '.join(revoked[found.id].reasons)}")
+    elif state == "expired":
+        say(f"EXPIRED on {found.expires_at}, and covers nothing.")
     say(f"{scope.judge.name} under rubric {scope.rubric} version {scope.rubric_version or 'unknown'}")
     say(DECISION_WORDS[found.decision])
     say("\n".join(f"  {reason}" for reason in found.reasons))

@@ -58,8 +58,13 @@ def save_certificate(certificate: Certificate, folder: Path) -> Path:
 
 
 def save_revocation(revocation: Revocation, folder: Path) -> Path:
-    """Writes a revocation beside its certificate."""
-    return _write(folder / f"{revocation.certificate}.revoked.json", revocation.to_json())
+    """Writes a revocation beside its certificate; of one that is there already, the time and the reasons stay."""
+    path = folder / f"{revocation.certificate}.revoked.json"
+    for before in read_shelf(folder).revocations:
+        if before.certificate == revocation.certificate:
+            reasons = tuple(dict.fromkeys((*before.reasons, *revocation.reasons)))
+            revocation = before.model_copy(update={"reasons": reasons})
+    return _write(path, revocation.to_json())
 
 
 def find_certificate(name: str, folder: Path) -> Certificate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -231,3 +232,34 @@ def test_a_judge_equal_to_250_labels_is_certified_for_agreement_alone(
     assert (wanted["labels_passed"], wanted["labels_failed"]) == (25, 27)
     assert wanted["tnr"] > 27
     assert answer["label_next"]
+
+
+def test_a_certificate_that_covers_nothing_is_shown_as_such(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files()
+    _, answer = asked(capsys, "--settings", AGREEMENT_ONLY)
+    name, ends = answer["certificate"]["id"], answer["certificate"]["expires_at"]
+
+    def shown() -> str:
+        assert run(["certificates", "show", name]) == 0
+        return capsys.readouterr().out
+
+    assert "REVOKED" not in shown()
+    assert "EXPIRED" not in shown()
+    with monkeypatch.context() as later:
+        later.setattr("judge.cli.certificates.datetime", Later)
+        assert shown().splitlines()[0] == f"EXPIRED on {ends}, and covers nothing."
+    assert run(["certificates", "revoke", name, "--reason", "The labels were leaked."]) == 0
+    capsys.readouterr()
+    first = shown().splitlines()[0]
+    assert first.startswith("REVOKED on ")
+    assert first.endswith(", and covers nothing: The labels were leaked.")
+
+
+class Later(datetime):
+    """Two hundred days from now: after the term of a certificate."""
+
+    @classmethod
+    def now(cls, tz: Any = None) -> Any:
+        return datetime.now(tz) + timedelta(days=200)

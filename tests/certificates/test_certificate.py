@@ -225,6 +225,9 @@ def test_a_shelf_gives_back_what_was_put_on_it(tmp_path: Path) -> None:
     assert sorted(found.id for found in shelf.certificates) == sorted([one.id, other.id])
     assert shelf.revocations == (void,)
     assert shelf.broken == ()
+    save_revocation(void.model_copy(update={"at": "2030-01-01T00:00:00+00:00", "reasons": ("Leaked.",)}), tmp_path)
+    (kept,) = read_shelf(tmp_path).revocations
+    assert (kept.at, kept.reasons) == (void.at, ("Withdrawn.", "Leaked."))
     assert find_certificate(one.id[:8], tmp_path) == one
     with pytest.raises(UnknownName, match="No certificate begins with 'zz'"):
         find_certificate("zz", tmp_path)
