@@ -1,4 +1,4 @@
-"""`judge rubrics`: list, show, lint, start and improve rubrics."""
+"""`judge rubrics`: list, show, lint, write (`new`) and improve rubrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judge.cli import options
 from judge.cli.output import emit, say, table
 from judge.errors import UsageError
 
-app = typer.Typer(help="List, show, lint, start and improve rubrics.", no_args_is_help=True)
+app = typer.Typer(help="List, show, lint, write (`new`) and improve rubrics.", no_args_is_help=True)
 
 
 @app.command("list")

@@ -16,6 +16,7 @@ from judge.metrics.metric import Measured, absent, metric
 from judge.metrics.overlap import counts
 
 NO_PATH = "the reference names neither a sequence nor calls"
+NO_REFERENCE = "no reference is given"
 
 
 def events(calls: Calls) -> list[tuple[str, int | None]]:
@@ -40,7 +41,7 @@ def matches_reference(calls: Calls) -> Measured:
     """
     reference = calls.reference
     if reference is None or (reference.sequence is None and reference.calls is None):
-        return absent(NO_PATH)
+        return absent(NO_REFERENCE if reference is None else NO_PATH)
     if reference.sequence is not None:
         found = _compare(_canonical(calls, reference.sequence), reference.sequence)
         if not found.value:
@@ -104,7 +105,7 @@ def reference_overlap(calls: Calls) -> Measured:
     """
     reference = calls.reference
     if reference is None or expected_calls(reference) is None:
-        return absent(NO_PATH)
+        return absent(NO_REFERENCE if reference is None else NO_PATH)
     if reference.sequence is None:
         joined, called, expected = counts(calls) or (0, 0, 0)
         union = called + expected - joined

@@ -89,9 +89,8 @@ def test_a_mismatch_names_the_first_step(letters: str, sequence: list[str], text
 def test_without_a_path_nothing_is_measured(reference: Reference | None) -> None:
     found = measure(run("a"), reference, only=["matches_reference", "reference_overlap"])
     assert {result.value for result in found.values()} == {None}
-    assert {result.reason for result in found.values()} == {
-        "not applicable: the reference names neither a sequence nor calls"
-    }
+    why = "no reference is given" if reference is None else "the reference names neither a sequence nor calls"
+    assert {result.reason for result in found.values()} == {f"not applicable: {why}"}
 
 
 @pytest.mark.parametrize(
