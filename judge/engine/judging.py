@@ -229,8 +229,7 @@ class Judging:
         if len(missing) > 1 and self._sharing is not None:
             how = self._sharing.sharing(case.prompt.request, case.prompt.tokens)
         if how == "together":
-            flights = self._flights if self.setup.shared else {}
-            missing = [i for i in missing if _flight(numbered(case.prompt.request, i)) not in flights]
+            missing = await self._landed(case, missing)
             ahead = await self._together(case, missing) if len(missing) > 1 else []
         elif how == "first_alone" and all(sample.recalled for sample in case.samples):
             ahead = [await self._sample(case, missing[0])]
@@ -239,6 +238,18 @@ class Judging:
         done = {sample.index for sample in ahead}
         others = await all_of(*(self._sample(case, index) for index in indices if index not in done))
         return sorted([*ahead, *others], key=lambda sample: sample.index)
+
+    async def _landed(self, case: Case, indices: Sequence[int]) -> list[int]:
+        """Those that the cache does not hold once no equal request of the run is under way."""
+        missing = list(indices)
+        keys = [_flight(numbered(case.prompt.request, index)) for index in missing] if self.setup.shared else []
+        while flights := {flight for key in keys if (flight := self._flights.get(key)) is not None}:
+            await asyncio.wait(flights)
+            for index in missing:
+                case.recalled.pop(index, None)
+            missing = [index for index in missing if self._recall(case, index) is None]
+            keys = [_flight(numbered(case.prompt.request, index)) for index in missing]
+        return missing
 
     async def _together(self, case: Case, indices: Sequence[int]) -> list[Sample]:
         keys = [_flight(numbered(case.prompt.request, index)) for index in indices] if self.setup.shared else []

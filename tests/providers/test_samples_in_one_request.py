@@ -14,6 +14,7 @@ from loopback import LoopbackServer, Received, Scripted, refused
 from judge.config import Settings, load_settings
 from judge.engine.facade import score, score_many
 from judge.providers import connect
+from judge.providers.cache import CacheWarning
 from judge.providers.choices import choices_of, refuses_choices, shares
 from judge.providers.litellm import LiteLLM
 from judge.types import Criterion, Rubric, Trajectory, Usage, Verdict
@@ -147,6 +148,26 @@ def test_choices_count_by_their_own_index_and_a_missing_one_is_named(at: Make) -
     assert (error.kind, error.sample) == ("empty", 1)
     assert "left this one out" in error.message
     assert verdict.usage.input_tokens == chat.prompt_tokens  # what was billed stays whole
+
+
+def test_equal_prompts_share_the_request_also_where_the_cache_that_was_named_is_away(at: Make) -> None:
+    """Five runs with one prompt: nothing is kept, so each asks for itself, and for all of its samples at once."""
+    pytest.importorskip("redis")
+    runs = [run_of("a").model_copy(update={"id": f"run-{n}"}) for n in range(5)]
+    with LoopbackServer(ChatCompletions(4)) as server:
+        settings = at(server, cache="redis://127.0.0.1:1/0", cache_optional=True)
+        with pytest.warns(CacheWarning, match="goes on without it"):
+            verdicts = list(score_many(runs, RUBRIC, settings=settings))
+        assert asked(server) == [3] * 5
+    assert [verdict.calls for verdict in verdicts] == [1] * 5
+
+
+def test_equal_prompts_are_asked_once_where_replies_are_kept(at: Make) -> None:
+    runs = [run_of("a").model_copy(update={"id": f"run-{n}"}) for n in range(5)]
+    with LoopbackServer(ChatCompletions(4)) as server:
+        verdicts = list(score_many(runs, RUBRIC, settings=at(server)))
+        assert asked(server) == [3]
+    assert sorted(verdict.calls for verdict in verdicts) == [0, 0, 0, 0, 1]
 
 
 def test_a_server_that_ignores_n_is_noticed_and_asked_one_by_one(at: Make) -> None:
