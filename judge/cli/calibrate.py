@@ -73,7 +73,14 @@ def calibrate(
     gate_bar: Annotated[
         float | None, typer.Option("--gate-bar", min=0.0, max=1.0, help="Forecast a gate that asks for this pass rate.")
     ] = None,
-    days: Annotated[int | None, typer.Option("--days", min=1, help="How long the certificate holds.")] = None,
+    days: Annotated[
+        int | None,
+        typer.Option(
+            "--days",
+            min=1,
+            help="Days that the certificate holds; by default 90, or 7 where the model's name ends in latest.",
+        ),
+    ] = None,
     max_usd: options.MaxUsd = None,
     base_url: options.BaseUrl = None,
     no_cache: options.NoCache = False,

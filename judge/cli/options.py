@@ -28,21 +28,33 @@ Judge = Annotated[
         "--judge",
         "-j",
         help="anthropic/MODEL, openai/MODEL, litellm/ANY, local/NAME, rules/process, replay/FILE, fake/always-N, "
-        "jury/NAME.",
+        "jury/NAME. By default that of judge.toml or JUDGE_MODEL, else local/smollm2-135m.",
     ),
 ]
-Rubric = Annotated[str | None, typer.Option("--rubric", "-r", help="Name of a shipped rubric, or a path.")]
+Rubric = Annotated[
+    str | None, typer.Option("--rubric", "-r", help="Name of a shipped rubric, or a path; process by default.")
+]
 PolicyText = Annotated[
     str | None, typer.Option("--policy-text", help="File with the rules that the agent was bound by.")
 ]
-Samples = Annotated[int | None, typer.Option("--samples", "-n", min=1, help="Votes for one verdict.")]
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        "--samples",
+        "-n",
+        min=1,
+        help="Votes for one verdict; by default 1 where all criteria are binary, else 2, and a third if they differ.",
+    ),
+]
 Vote = Annotated[str | None, typer.Option("--vote", help="auto, median, mean, majority, trimmed_mean or expected.")]
 Temperature = Annotated[
     float | None, typer.Option("--temperature", min=0.0, help="Sampling temperature; the provider's own by default.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed, where the provider has one.")]
 MaxOutputTokens = Annotated[int | None, typer.Option("--max-output-tokens", min=16, help="Longest reply, in tokens.")]
-Certificates = Annotated[str | None, typer.Option("--certificates", help="Folder of certificates.")]
+Certificates = Annotated[
+    str | None, typer.Option("--certificates", help="Folder of certificates; .judge/certificates by default.")
+]
 RequireTrust = Annotated[
     bool, typer.Option("--require-trust", help="Refuse a judge without a valid certificate (exit 3).")
 ]
@@ -53,11 +65,15 @@ DryRun = Annotated[
 MinCoverage = Annotated[
     float | None, typer.Option("--min-coverage", min=0.0, max=1.0, help="Least share that must be scored (exit 1).")
 ]
-Concurrency = Annotated[int | None, typer.Option("--concurrency", "-c", min=1, help="Trajectories under way at once.")]
+Concurrency = Annotated[
+    int | None, typer.Option("--concurrency", "-c", min=1, help="Trajectories under way at once; 8 by default.")
+]
 BaseUrl = Annotated[
     str | None, typer.Option("--base-url", help="Send every call of this judge there, and nowhere else.")
 ]
-MaxUsd = Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap (exit 5).")]
+MaxUsd = Annotated[
+    float | None, typer.Option("--max-usd", min=0.0, help="Hard spend cap in US dollars (exit 5); none by default.")
+]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the reply cache.")]
 Cache = Annotated[
     str | None,

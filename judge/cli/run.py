@@ -34,7 +34,9 @@ def run(
         int | None, typer.Option("--attempts", "-k", min=1, help="Attempts of every case, over the file's.")
     ] = None,
     split: Annotated[str, typer.Option("--split", help="dev, holdout or all.")] = "dev",
-    judge: options.Judge = None,
+    judge: Annotated[
+        str | None, typer.Option("--judge", "-j", help="Who answers the rubrics of the cases; nobody by default.")
+    ] = None,
     max_usd: Annotated[
         float | None, typer.Option("--max-usd", min=0.0, help="Begin no new case once this is spent (exit 5).")
     ] = None,
