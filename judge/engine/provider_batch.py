@@ -184,6 +184,7 @@ class _Session:
             cost_usd=add_known(costs),
             errors=Counter(before.errors) + Counter(progress.errors),
             known_usd=before.known_usd + progress.known_usd,
+            unpriced=before.unpriced + progress.unpriced,
         )
         if self._progress is not None:
             self._progress(self._so_far)

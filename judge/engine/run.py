@@ -33,7 +33,8 @@ class Progress:
         done: Verdicts so far; `total` is None where the number of trajectories is not known.
         failed: Of them, those with status "error".
         calls: Judge calls so far; `cached` samples needed none.
-        cost_usd: Of those calls; None when one is not known. `known_usd` is the cost of those that are known.
+        cost_usd: Of those calls; None when one is not known. `known_usd` is that of the verdicts whose cost is known, and
+            `unpriced` how many calls the others took.
         errors: Failed verdicts by kind.
         cache_failures: Reads and writes that the cache failed to do; None where nobody counts.
     """
@@ -47,6 +48,7 @@ class Progress:
     errors: Mapping[str, int] = field(default_factory=dict)
     cache_failures: int | None = None
     known_usd: float = 0.0
+    unpriced: int = 0
 
 
 class Count:
@@ -73,7 +75,7 @@ class Count:
         self._cached += verdict.cached
         if verdict.calls:
             self._known_usd += verdict.cost_usd or 0.0
-            self._unpriced += verdict.cost_usd is None
+            self._unpriced += verdict.calls if verdict.cost_usd is None else 0
         return Progress(
             done=self._done,
             total=self._total,
@@ -83,6 +85,7 @@ class Count:
             cost_usd=None if self._unpriced else self._known_usd,
             errors=self._errors,
             known_usd=self._known_usd,
+            unpriced=self._unpriced,
         )
 
     def cause(self, error: BaseException) -> BaseException:

@@ -133,7 +133,9 @@ def sentences(report: ProbeReport) -> tuple[str, ...]:
             )
     passes, constant = _value(report.specificity), _value(report.null_rate)
     if passes is not None and passes < 0.5:
-        word = "useless, not unsafe" if not constant else "useless"
+        word = "useless" if constant else "useless, not unsafe"
+        if constant is None:
+            word = "useless; no constant answer was scored, so whether it passes those too is not known"
         out.append(
             f"It passes {passes:.0%} of good runs: a judge that fails both sides detected nothing. It is {word}."
         )

@@ -15,7 +15,7 @@ HELP = {
     "judge_cost_usd_total": ("counter", "Known cost of these calls in US dollars."),
     "judge_calls_unpriced_total": (
         "counter",
-        "Judge calls whose cost is not known; in a batch, all from the first such call on.",
+        "Judge calls of verdicts whose cost is not known.",
     ),
     "judge_labels_total": ("counter", "Labels saved."),
     "judge_access_failures_total": ("counter", "Requests with a wrong key or without one."),
@@ -45,6 +45,12 @@ class Counters:
             self.add("judge_calls_unpriced_total", calls)
         else:
             self.add("judge_cost_usd_total", cost_usd)
+
+    def spend_more(self, calls: int, unpriced: int, known_usd: float) -> None:
+        """Adds the judge calls of several verdicts: how many have a price that is not known, what the others cost."""
+        self.add("judge_calls_total", calls)
+        self.add("judge_calls_unpriced_total", unpriced)
+        self.add("judge_cost_usd_total", known_usd)
 
     def observe(self, route: str, seconds: float) -> None:
         """Counts one request's duration."""

@@ -238,17 +238,17 @@ class _Told:
         self._service = service
         self._id = id
         self._at = 0.0
-        self._calls, self._usd = 0, 0.0
+        self._before = Progress(0, None, 0, 0, 0, 0.0)
         self.last: dict[str, Any] = {}
 
     def progress(self, now: Progress) -> None:
-        self._service.counters.spend(
-            now.calls - self._calls, None if now.cost_usd is None else now.cost_usd - self._usd
+        before, self._before = self._before, now
+        self._service.counters.spend_more(
+            now.calls - before.calls, now.unpriced - before.unpriced, now.known_usd - before.known_usd
         )
-        self._calls, self._usd = now.calls, now.cost_usd or 0.0
         self._write({
             "done": now.done, "total": now.total, "failed": now.failed, "calls": now.calls, "cached": now.cached,
-            "cost_usd": now.cost_usd, "errors": dict(now.errors),
+            "cost_usd": now.cost_usd, "known_usd": now.known_usd, "errors": dict(now.errors),
         })  # fmt: skip
 
     def judged(self, done: int) -> None:

@@ -110,7 +110,9 @@ def _reason(status: VerdictStatus, tie: bool, drawn: Sequence[Vote], speaker: Vo
         return f"The votes tie: {listed}."
     n_ok = sum(vote.status == "ok" for vote in drawn)
     lead = "The judge did not settle on a score" if status == "inconclusive" else "Too few valid votes"
-    return f"{lead}: {n_ok} of {len(drawn)} votes are valid, {need} needed ({listed})."
+    said = next((vote.reason for vote in drawn if vote.status == "abstain" and vote.reason), "")
+    why = f" It says: {said}" if said and status == "inconclusive" else ""
+    return f"{lead}: {n_ok} of {len(drawn)} votes are valid, {need} needed ({listed}).{why}"
 
 
 def _name(vote: Vote, *, scored: bool) -> str:

@@ -30,6 +30,7 @@ def test_the_baseline_does_not_score_a_run_without_steps(rubric: str | Rubric, t
     settings = Settings(cache_dir=tmp_path, judge="rules/process")
     verdict = judge.score(EMPTY, rubric, settings=settings)
     assert (verdict.status, verdict.score) == ("inconclusive", None)
+    assert "there is nothing to weigh" in " ".join(result.reason for result in verdict.criteria)
     votes = [vote for result in verdict.criteria for vote in result.votes]
     assert {(vote.status, vote.reason) for vote in votes} == {
         ("abstain", "No step of this run was recorded or is shown: there is nothing to weigh.")

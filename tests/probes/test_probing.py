@@ -90,6 +90,14 @@ def test_a_judge_that_flags_both_sides_detected_nothing(settings: Settings) -> N
     assert any("useless, not unsafe" in sentence for sentence in sentences(report))
 
 
+def test_nothing_is_said_of_constant_answers_that_were_not_tried(settings: Settings) -> None:
+    report = probe(planted(25, settings, "fault"), settings=settings, judge=always(0.0))
+    assert report.null_rate is None
+    (said,) = [sentence for sentence in sentences(report) if "useless" in sentence]
+    assert "not unsafe" not in said
+    assert "no constant answer was scored" in said
+
+
 def test_a_judge_without_answers_is_neither_held_nor_broken(settings: Settings) -> None:
     made = planted(6, settings, "fault", "attack", "null")
     report = probe(made, settings=settings.model_copy(update={"retries": 0}), judge=always(None))
