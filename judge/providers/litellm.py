@@ -11,6 +11,7 @@ cache where the provider keeps one by itself; marks for Anthropic's cache are se
 from __future__ import annotations
 
 import json
+import re
 import time
 import warnings
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from judge.config import Settings, keep_litellm_offline
-from judge.errors import ProviderError
+from judge.errors import ProviderError, TerminalError
 from judge.providers.choices import CACHED_FROM, refuses_choices
 from judge.providers.failures import bad_response, broken_connection, failure, server_error
 from judge.providers.limits import PerLoop
@@ -168,6 +169,13 @@ class LiteLLM:
 
     def _failure(self, error: Exception, sent: Mapping[str, Any]) -> ProviderError:
         message = str(getattr(error, "message", error))
+        if _NO_KEY_SET.search(message.partition("\n")[0]):  # whatever class and status litellm gives to it
+            return TerminalError(
+                f"{self.name} needs an API key and none is set.",
+                hint="Set the variable that litellm reads for this provider, e.g. GEMINI_API_KEY.",
+                provider=self.name,
+                reason="auth",
+            )
         body = _body_of(error, message)
         parameter = None
         refused_here = type(error).__name__ in {"UnsupportedParamsError", "BadRequestError", "UnprocessableEntityError"}
@@ -186,6 +194,9 @@ class LiteLLM:
     async def aclose(self) -> None:
         """Close the clients that litellm made for this connection."""
         await self._clients.aclose()
+
+
+_NO_KEY_SET = re.compile(r"\bmissing (?:\w+ )?(?:api[ _]?key|credentials)\b", re.IGNORECASE)
 
 
 class _Seen(Exception):
