@@ -122,11 +122,18 @@ def _verify_signature(certificate: Certificate) -> None:
         raise FingerprintMismatch(f"The signature of certificate {certificate.id!r} does not fit its seal.") from None
 
 
+def need_signatures() -> None:
+    """Raises MissingExtra where nothing can be signed here."""
+    _ed25519()
+
+
 def _ed25519() -> Any:
     try:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
-        raise MissingExtra("Signatures need the package cryptography.", hint="pip install 'trajudge[sign]'") from None
+        raise MissingExtra(
+            "Signatures need the package cryptography.", hint="Install it with: pip install 'trajudge[sign]'."
+        ) from None
     return ed25519
 
 

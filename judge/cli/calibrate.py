@@ -177,6 +177,9 @@ def _key(path: str | None) -> bytes | None:
     """The 32 bytes of a raw ed25519 private key."""
     if path is None:
         return None
+    from judge.calibration.certify import need_signatures
+
+    need_signatures()
     try:
         key = Path(path).read_bytes()
     except OSError as error:

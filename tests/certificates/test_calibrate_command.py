@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,17 @@ def test_a_judge_equal_to_250_labels_is_certified_for_agreement_alone(
     assert (wanted["labels_passed"], wanted["labels_failed"]) == (25, 27)
     assert wanted["tnr"] > 27
     assert answer["label_next"]
+
+
+def test_a_missing_package_for_signatures_is_told_before_anything_is_judged(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("key").write_bytes(bytes(32))
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric", None)
+    code, said = error_of(capsys, "docs_search", "--judge", "rules/process", "--sign", "key")
+    assert code == 2
+    assert "pip install 'trajudge[sign]'" in said
+    assert not Path(".judge").exists()
 
 
 def test_a_certificate_that_covers_nothing_is_shown_as_such(
