@@ -33,8 +33,8 @@ class Progress:
         done: Verdicts so far; `total` is None where the number of trajectories is not known.
         failed: Of them, those with status "error".
         calls: Judge calls so far; `cached` samples needed none.
-        cost_usd: Of those calls; None when one is not known. `known_usd` is that of the verdicts whose cost is known, and
-            `unpriced` how many calls the others took.
+        cost_usd: Of those calls; None when one is not known. `known_usd` is that of the verdicts whose cost is known,
+            and `unpriced` how many calls the others took.
         errors: Failed verdicts by kind.
         cache_failures: Reads and writes that the cache failed to do; None where nobody counts.
     """
