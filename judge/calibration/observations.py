@@ -166,6 +166,8 @@ def observe(
         shown = "; ".join(f"{text} (×{n})" if n > 1 else text for text, n in list(bad.items())[:10])
         more = f"; and {len(bad) - 10} more" if len(bad) > 10 else ""
         hint = "Map them with `values`, or correct the file."
+        if scale.type == "binary" and any(text.startswith("outside") for text in bad):
+            hint = "The scale is taken as passed or failed: name another, e.g. --scale 1-5. " + hint
         if any(text.startswith("duplicate") for text in bad):
             hint += " Rows of several criteria or samples are none: map criterion_path=COLUMN or sample=COLUMN."
         raise LabelError(f"{what}: {shown}{more}.", hint=hint)

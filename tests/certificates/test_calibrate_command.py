@@ -100,6 +100,11 @@ def test_files_that_do_not_fit_are_refused_with_what_was_found(capsys: pytest.Ca
     code, error = error_of(capsys, *given)
     assert code == 2
     assert "outside the scale: '7'" in error
+    assert "name another, e.g. --scale 1-5" in error
+    code, error = error_of(capsys, *given, "--scale", "1-5")
+    assert code == 2
+    assert "outside the scale: '7'" in error
+    assert "--scale" not in error
 
 
 def test_several_criteria_in_one_file_have_to_be_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
