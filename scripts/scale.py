@@ -23,6 +23,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 from scaling.arithmetic import Prices, batch_hours, batches, costs, hours, requests, tokens, under_way, workers  # noqa: E402
 from scaling.measured import cache_bytes, child, counter, loopback_server, prompts  # noqa: E402
 
+from judge.errors import JudgeError  # noqa: E402
+
 JUDGES = ("openai/gpt-5-mini", "openai/gpt-4.1-mini", "anthropic/claude-haiku-4-5")
 QUOTAS = ("500:500000", "5000:5000000", "30000:150000000")
 WORDS = "The run looks the order up, reads the policy for its country and refunds what the policy allows. "
@@ -159,4 +161,7 @@ def usd(amount: float | None) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except JudgeError as error:
+        sys.exit(f"error: {error}")

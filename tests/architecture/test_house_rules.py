@@ -178,6 +178,12 @@ def test_the_public_names_are_written_out_so_that_type_checkers_know_them() -> N
     assert set(ast.literal_eval(written)) == {"__version__", *judge._HOME}
 
 
+def test_every_page_of_the_documents_stands_in_their_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert {page for page in pages if f"({page})" not in index} == set()
+
+
 def test_every_part_exports_what_it_says() -> None:
     for path in sorted((ROOT / "judge").glob("*/__init__.py")):
         part = import_module(f"judge.{path.parent.name}")
