@@ -98,6 +98,7 @@ async def fetch(
         for name, count in found.items():
             if count == 0:
                 file.write(_line(Outcome(mark + name, rest)))
+                paid = None  # it may have been billed, and nobody says
     twice = {mark + name for name, count in found.items() if count > 1}
     if twice:
         _without(part, twice)

@@ -23,7 +23,7 @@ Drawn = TypeVar("Drawn")
 
 RETRIED_ONCE = frozenset({"truncated", "refusal", "content_filter"})
 """Reply statuses that one more try may cure and a third hardly will."""
-BILLED = frozenset({"timeout", "bad_response"})
+BILLED = frozenset({"timeout", "bad_response", "no_outcome", "outcome_gone", "duplicate_outcome"})
 """Reasons of a failed call that the provider may have billed: it counts with its whole estimate."""
 LARGER = 2
 """Factor on `max_output_tokens` for the retry of a truncated reply."""

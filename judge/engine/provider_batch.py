@@ -107,13 +107,16 @@ class _Session:
         self._before = self._so_far = Progress(0, job.pending, 0, 0, 0, 0.0)
         self._failed: set[str] = set()
         self._purse = BatchPurse(job.setup.max_usd, ledger=ledger_of(job.settings))
-        chunks = ledger.chunks.values()
-        paid = sum((chunk.usd or 0.0) if chunk.paid is None else chunk.paid for chunk in chunks if chunk.ended)
+        ended = [chunk for chunk in ledger.chunks.values() if chunk.ended]
+        paid = sum((chunk.usd or 0.0) if chunk.paid is None else chunk.paid for chunk in ended)
+        untold = sum(chunk.paid is None for chunk in ended)
         earlier = max(paid, job.spent)
         self._purse.paid(earlier)
         if earlier and job.setup.max_usd is not None:
+            most = f" at most ({counted(untold, 'bill')} not known)" if untold else ""
             job.notice(
-                f"Earlier batches of this run cost ${earlier:.4f}; they count towards max_usd = {job.setup.max_usd}."
+                f"Earlier batches of this run cost ${earlier:.4f}{most}; they count towards "
+                f"max_usd = {job.setup.max_usd}."
             )
         self._near_its_end = False
         for chunk in ledger.under_way():

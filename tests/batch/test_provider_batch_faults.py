@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from itertools import count
 from pathlib import Path
@@ -254,14 +255,19 @@ def test_a_batch_that_is_refused_on_arrival_was_never_handed_in(tmp_path: Path) 
 
 
 def test_outcomes_that_are_no_longer_kept_are_not_paid_for_again_unasked(tmp_path: Path) -> None:
-    run = batches(OPENAI, tmp_path, items=2)
+    run = batches(OPENAI, tmp_path, items=2, max_usd=100.0)
     with run.server as server:
         run.run(detach=True)
         server.made.clear()
         outcome = run.run()
         assert outcome.result.summary.errors == {"outcome_gone": 2}
         assert server.sizes == []
+        # the provider may have billed them: that is no known cost of zero, and the cap counts what they may have been
+        assert (outcome.result.spend.known_usd, outcome.result.spend.unpriced) == (0.0, 2)
+        run.said.clear()
         assert run.run().result.summary.scored == 2  # resumed on purpose
+    told = r"Earlier batches of this run cost \$0\.[1-9]\d* at most \(1 bill not known\); they count"
+    assert re.match(told, run.said[0])
 
 
 @BOTH
