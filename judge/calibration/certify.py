@@ -210,7 +210,12 @@ def trust(
         return Trust(state="out_of_scope", certificate=nearest.id, reasons=differences(nearest.scope, spec, rubric))
     # the newest counts; of two in one second, the one that does not trust
     found = max(exact, key=lambda c: (_time(c.issued_at), c.decision != "certified"))
-    revoked = [reason for r in revocations if r.certificate == found.id for reason in r.reasons]
+    revoked = [
+        f"The certificate was revoked on {r.at}: {reason}"
+        for r in revocations
+        if r.certificate == found.id
+        for reason in r.reasons
+    ]
     if revoked:
         return Trust(state="refused", certificate=found.id, reasons=tuple(revoked))
     if found.decision == "refused":

@@ -16,7 +16,7 @@ TRUST_WORDS = {
     "certified": "certified",
     "expired": "EXPIRED: the certificate is too old",
     "out_of_scope": "OUT OF SCOPE of its certificate",
-    "refused": "REFUSED: this judge was measured and is not good enough",
+    "refused": "REFUSED: this judge is not to be relied on",
 }
 
 

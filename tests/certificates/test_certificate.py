@@ -181,7 +181,10 @@ def test_a_run_outside_the_population_is_out_of_scope() -> None:
 def test_a_voided_certificate_is_refused_with_its_reason() -> None:
     void = Revocation(certificate=certificate().id, at=NOW.isoformat(), reasons=("The canary changed.",))
     found = trust(SPEC, RUBRIC, [certificate()], now=NOW, revocations=[void])
-    assert (found.state, found.reasons) == ("refused", ("The canary changed.",))
+    assert (found.state, found.reasons) == (
+        "refused",
+        (f"The certificate was revoked on {NOW.isoformat()}: The canary changed.",),
+    )
 
 
 def test_a_refused_judge_is_refused_and_an_undecided_one_is_uncertified() -> None:
