@@ -99,6 +99,8 @@ def run(
         emit(result.to_json())
     else:
         say(suite_text(result))
+    if grader is not None and grader.reached is not None:
+        raise grader.reached
     _exit(result, min_pass)
 
 
@@ -208,7 +210,7 @@ def _exit(result: SuiteResult, min_pass: float) -> None:
     summary = result.summary
     if summary.not_run:
         raise BudgetReached(
-            f"The budget is reached: {len(summary.not_run)} cases were not started. The results above stand.",
+            f"The budget is reached: cases that were not started: {len(summary.not_run)}. The results above stand.",
             hint="Raise --max-usd or the suite's max_usd to run the rest.",
         )
     rate = summary.pass_rate.value

@@ -11,8 +11,9 @@ import numpy as np
 from judge.calibration.correction import plug_in_interval, rogan_gladen
 from judge.calibration.proportions import share
 from judge.config import Settings
-from judge.engine.facade import budget_of, open_judge, score_many
+from judge.engine.facade import budget_of, open_judge, rubric_of, score_many
 from judge.engine.loop import PRIVATE
+from judge.errors import BudgetReached
 from judge.store.certificates import read_shelf
 from judge.types.certificate import Certificate
 from judge.types.estimate import Statistic, undefined
@@ -25,6 +26,7 @@ class Grader:
 
     Attributes:
         certificates: Those in the settings' folder, by id.
+        reached: The spend cap of all judgements together, once one did not fit under it; None before.
     """
 
     def __init__(self, settings: Settings, folder: Path) -> None:
@@ -38,22 +40,34 @@ class Grader:
         self._settings = settings
         self._folder = folder
         self._budget = budget_of(settings)
+        self.reached: BudgetReached | None = None
         self._opened = open_judge(None, settings)
         self._judge = PRIVATE.run(self._opened.__aenter__())
         self.certificates = {c.id: c for c in read_shelf(settings.certificates).certificates}
 
     def judge(self, case: Case, trajectory: Trajectory) -> Judged | None:
-        """What the judge says; None where the case names no rubric. A failed judgement has no score and no pass."""
+        """What the judge says; None where the case names no rubric.
+
+        A failed judgement has no score and no pass, and neither has one that the spend cap leaves no room for.
+        """
         if case.rubric is None:
             return None
         beside = self._folder / case.rubric.name
-        (verdict,) = score_many(
-            [trajectory],
-            str(beside) if beside.is_file() else case.rubric.name,
-            judge=self._judge,
-            settings=self._settings,
-            budget=self._budget,
-        )
+        rubric = rubric_of(str(beside) if beside.is_file() else case.rubric.name, self._settings)
+        try:
+            (verdict,) = score_many(
+                [trajectory], rubric, judge=self._judge, settings=self._settings, budget=self._budget
+            )
+        except BudgetReached as error:
+            self.reached = self.reached or error
+            return Judged(
+                rubric=rubric.id,
+                judge=self._judge.name,
+                score=None,
+                passed=None,
+                trust="uncertified",
+                reason=error.message,
+            )
         decided = verdict.status == "ok" and verdict.score is not None
         return Judged(
             rubric=verdict.rubric,

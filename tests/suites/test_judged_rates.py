@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from loopback import LoopbackServer, chat
 from suite_records import recorded
 
-from judge.config import Settings
+from judge.config import Settings, load_settings
 from judge.engine.judged_rate import Grader, judged_rates
 from judge.engine.suite import SuiteRun, run_traces
 from judge.engine.suite_summary import case_result
@@ -36,6 +38,34 @@ def test_without_a_certificate_the_rate_stands_beside_a_reason(
     assert judged.corrected.reason == "no certificate covers every verdict, so the judge's errors are unknown"
     # no rule looked at these attempts, so they are in no pass rate of rules
     assert (result.summary.pass_rate.value, result.summary.unmeasured) == (None, 2)
+
+
+def test_one_cap_holds_for_all_attempts_and_what_it_leaves_no_room_for_has_no_score(
+    suite_of: Callable[..., SuiteRun], tmp_path: Path
+) -> None:
+    """A call costs two cents at most, and as much as it may: the second does not fit under three."""
+    answer = json.dumps({"reason": "So it is.", "evidence": [{"step": 1, "quote": ""}], "score": 4})
+    runs = [recorded([("look", {}, n)], id=f"one-{n}") for n in (1, 2)]
+    with LoopbackServer(lambda received: chat(answer, tokens=(10, 20))) as server:
+        values = {
+            "judge": "openai/m1",
+            "providers": {"openai": {"base_url": f"{server.url}/v1"}},
+            "models": {"openai/m1": {"input_usd_per_million": 0.0, "output_usd_per_million": 1000.0}},
+            "cache_dir": tmp_path / "cache",
+            "certificates": tmp_path / "none",
+            "samples": 1,
+            "max_output_tokens": 20,
+            "max_usd": 0.03,
+        }
+        with closing(Grader(load_settings(values, environment={}, folder=tmp_path), tmp_path)) as grader:
+            result = run_traces(suite_of(TEXT, grader=grader), runs)
+            assert grader.reached is not None
+        assert len(server.requests) == 1
+    first, second = (attempt.judged for case in result.cases for attempt in case.attempts)
+    assert first is not None
+    assert second is not None
+    assert (first.score, second.score, second.passed) == (4, None, None)
+    assert "$0.0200 of $0.0300 is spent (max_usd)" in second.reason
 
 
 def test_without_a_judge_nothing_is_judged_and_the_summary_says_so(suite_of: Callable[..., SuiteRun]) -> None:
