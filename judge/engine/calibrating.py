@@ -319,8 +319,8 @@ def judge_set(
 
 
 def _work(verdicts: Sequence[Verdict]) -> Work:
-    """What a verdict takes; time and price of those alone that no kept reply made quicker or cheaper."""
-    live = [verdict for verdict in verdicts if verdict.cached == 0]
+    """What a verdict takes; time and price of those alone that were asked for, and that no kept reply made cheaper."""
+    live = [verdict for verdict in verdicts if verdict.calls and verdict.cached == 0]
     usd = [verdict.cost_usd for verdict in live if verdict.cost_usd is not None]
     seconds = [verdict.seconds for verdict in live if verdict.seconds is not None]
     tokens = []

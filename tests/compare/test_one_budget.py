@@ -1,4 +1,7 @@
-"""One piece of work in several phases is paid from one budget: a bill that was never told stays counted in the next."""
+"""One piece of work in several phases is paid from one budget: a bill that was never told stays counted in the next.
+
+And what was never asked for has no price.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from loopback import LoopbackServer, Received, Scripted, chat
 
 from judge.calibration.sets import load_set
 from judge.config import Settings, load_settings
-from judge.engine.calibrating import calibrate_set
+from judge.engine.calibrating import calibrate_set, judge_set
 from judge.engine.comparing import compare_set
 from judge.engine.facade import budget_of
 from judge.engine.jury_weights import learn_weights
@@ -26,6 +29,7 @@ from judge.types import Criterion, Rubric, Trajectory
 from judge.types.calibration_set import CalibrationSet, SetCriterion
 from judge.types.jury import Jury
 from judge.types.label import Label, Split
+from judge.types.rubric import ViewSettings
 
 CRITERION = Criterion(id="quality", question="Good?", scale={"type": "binary"}, evidence="none")  # type: ignore[arg-type]
 RUBRIC = Rubric(id="own", version="1", title="Own", intent="To test.", criteria=(CRITERION,))
@@ -140,3 +144,20 @@ def test_an_asked_model_whose_answer_breaks_off_is_counted_in_full(tmp_path: Pat
                 asked="openai/a", settings=settings(1.0), out=tmp_path / "new.yaml", budget=budget,
             )  # fmt: skip
         assert (calls, budget.spent, budget.committed) == ({"a": 1}, 0.02, 0.02)
+
+
+def test_a_run_that_was_never_asked_about_is_no_verdict_for_nothing(tmp_path: Path) -> None:
+    """Two runs at two cents each, and a third that does not fit the judge: a verdict costs two cents, not 1.33."""
+    chosen = own_set(runs=3)
+    *fit, last = chosen.trajectories
+    text = " ".join(f"word{n}" for n in range(20_000))
+    long = Trajectory.from_json({**last.to_json(), "steps": [{"index": 1, "kind": "final", "text": text}]})
+    chosen = chosen.model_copy(update={"trajectories": (*fit, long)})
+    rubric = RUBRIC.model_copy(update={"view": ViewSettings(result_chars=None)})
+    with two_models(tmp_path) as (calls, settings):
+        used = settings(1.0)
+        priced = used.models["openai/b"].model_copy(update={"context_tokens": 3000})
+        used = used.model_copy(update={"judge": "openai/b", "models": {"openai/b": priced}})
+        judged = judge_set(chosen, chosen.settings.criteria[0], rubric, used, None, None)
+        assert calls == {"b": 2}
+    assert judged.work.usd == pytest.approx(0.02)
