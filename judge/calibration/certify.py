@@ -132,7 +132,7 @@ def _ed25519() -> Any:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
         raise MissingExtra(
-            "Signatures need the package cryptography.", hint="Install it with: pip install 'trajudge[sign]'."
+            "Signatures need the package cryptography.", hint='Install it with: pip install "trajudge[sign]".'
         ) from None
     return ed25519
 

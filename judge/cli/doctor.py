@@ -122,7 +122,7 @@ def _embedded() -> tuple[str, str]:
     from judge.providers.weights import find
 
     if importlib.util.find_spec("xllamacpp") is None:
-        return "absent", "xllamacpp is not installed: pip install 'trajudge[local]'"
+        return "absent", 'xllamacpp is not installed: pip install "trajudge[local]"'
     path = find("smollm2-135m", load_settings())
     if path is None:
         return "absent", "weights are not here: judge models pull smollm2-135m"

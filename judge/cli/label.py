@@ -60,7 +60,7 @@ def label(
         if (error.name or "").split(".")[0] == "judge":
             raise
         raise MissingExtra(
-            f"{error.name} is not installed.", hint="Install it with: pip install 'trajudge[serve]'."
+            f"{error.name} is not installed.", hint='Install it with: pip install "trajudge[serve]".'
         ) from None
     from judge.config import load_settings
     from judge.report.numbers import plural

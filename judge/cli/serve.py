@@ -78,7 +78,7 @@ def serve(
         if (error.name or "").split(".")[0] == "judge":
             raise
         raise MissingExtra(
-            f"{error.name} is not installed.", hint="Install it with: pip install 'trajudge[serve]'."
+            f"{error.name} is not installed.", hint='Install it with: pip install "trajudge[serve]".'
         ) from None
     from judge.config import load_settings
 

@@ -73,7 +73,7 @@ def _ray() -> Any:
 
 def _missing(why: str) -> MissingExtra:
     return MissingExtra(
-        f"The engine 'ray' needs the package ray: {why}.", hint="Install it with: pip install 'trajudge[ray]'."
+        f"The engine 'ray' needs the package ray: {why}.", hint='Install it with: pip install "trajudge[ray]".'
     )
 
 

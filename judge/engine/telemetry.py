@@ -123,7 +123,7 @@ def telemetry() -> Telemetry | None:
     """Telemetry by the providers of this process, else by OTLP exporters; None where the SDK is not installed."""
     if importlib.util.find_spec("opentelemetry") is None or importlib.util.find_spec("opentelemetry.sdk") is None:
         warnings.warn(
-            "An OpenTelemetry exporter is configured, and the SDK is not installed: pip install 'trajudge[otel]'.",
+            'An OpenTelemetry exporter is configured, and the SDK is not installed: pip install "trajudge[otel]".',
             TelemetryWarning,
             stacklevel=2,
         )

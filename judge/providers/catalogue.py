@@ -29,7 +29,7 @@ def known_judges(settings: Settings) -> tuple[KnownJudge, ...]:
     """The judges of this installation, the embedded and offline ones first. Contacts nobody."""
     out = [_embedded(name, settings) for name in KNOWN]
     llama = importlib.util.find_spec("xllamacpp") is not None
-    missing = "xllamacpp is not installed: pip install 'trajudge[local]'"
+    missing = 'xllamacpp is not installed: pip install "trajudge[local]"'
     out += [
         KnownJudge(name="local/PATH.gguf", ready=llama, detail="any GGUF weights file" if llama else missing),
         KnownJudge(name="rules/process", ready=True, detail="deterministic baseline from the metrics"),
@@ -56,7 +56,7 @@ def known_judges(settings: Settings) -> tuple[KnownJudge, ...]:
 def _embedded(name: str, settings: Settings) -> KnownJudge:
     judge = f"local/{name}"
     if importlib.util.find_spec("xllamacpp") is None:
-        return KnownJudge(name=judge, ready=False, detail="xllamacpp is not installed: pip install 'trajudge[local]'")
+        return KnownJudge(name=judge, ready=False, detail='xllamacpp is not installed: pip install "trajudge[local]"')
     if not is_pulled(name, settings):
         return KnownJudge(name=judge, ready=False, detail=f"weights are not here: judge models pull {name}")
     return KnownJudge(name=judge, ready=True, detail="embedded model, no key, no network; a weak judge")

@@ -102,7 +102,7 @@ def need_llama() -> None:
     if importlib.util.find_spec("xllamacpp") is None:
         raise MissingExtra(
             "The embedded judge needs the package xllamacpp, which is not installed.",
-            hint="Install it with: pip install 'trajudge[local]'. Or name another judge, e.g. --judge rules/process.",
+            hint='Install it with: pip install "trajudge[local]". Or name another judge, e.g. --judge rules/process.',
         )
 
 

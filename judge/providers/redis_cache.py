@@ -270,6 +270,6 @@ def _redis() -> Any:
     except ImportError:
         raise MissingExtra(
             "A shared cache needs the package redis, which is not installed.",
-            hint="Install it with: pip install 'trajudge[redis]'.",
+            hint='Install it with: pip install "trajudge[redis]".',
         ) from None
     return redis

@@ -44,7 +44,7 @@ def open_database(url: str) -> Engine:
             engine = create_engine(url, pool_size=10, max_overflow=20, pool_pre_ping=True)
     except ModuleNotFoundError as error:
         raise MissingExtra(
-            f"{error.name} is not installed.", hint="Install it with: pip install 'trajudge[postgres]'."
+            f"{error.name} is not installed.", hint='Install it with: pip install "trajudge[postgres]".'
         ) from None
     try:
         migrate(engine)

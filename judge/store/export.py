@@ -66,7 +66,7 @@ def export_run(folder: RunFolder, target: Path, format: ExportFormat | None = No
         )
     _check_not_of(folder, target)
     if chosen == "parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise MissingExtra("Parquet needs pyarrow, which is not installed.", hint="pip install 'trajudge[export]'")
+        raise MissingExtra("Parquet needs pyarrow, which is not installed.", hint='pip install "trajudge[export]"')
     temporary: Path | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -151,7 +151,7 @@ def test_a_worker_of_another_version_or_rubric_is_not_let_in() -> None:
 
 def test_without_ray_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'trajudge\[ray\]'"):
+    with pytest.raises(MissingExtra, match=r'pip install "trajudge\[ray\]"'):
         batch_engine("ray")
 
 

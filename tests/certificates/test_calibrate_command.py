@@ -247,7 +247,7 @@ def test_a_missing_package_for_signatures_is_told_before_anything_is_judged(
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric", None)
     code, said = error_of(capsys, "docs_search", "--judge", "rules/process", "--sign", "key")
     assert code == 2
-    assert "pip install 'trajudge[sign]'" in said
+    assert 'pip install "trajudge[sign]"' in said
     assert not Path(".judge").exists()
 
 

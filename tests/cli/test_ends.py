@@ -108,7 +108,7 @@ def test_a_missing_extra_is_told_with_the_command_that_installs_it(
     assert run(["serve"]) == 2
     said = capsys.readouterr().err
     assert "uvicorn is not installed." in said
-    assert "pip install 'trajudge[serve]'" in said
+    assert 'pip install "trajudge[serve]"' in said
 
 
 REPORTS = {

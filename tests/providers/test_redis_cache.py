@@ -327,7 +327,7 @@ def test_a_server_that_takes_no_more_is_still_read(raw: Any, server: RedisServer
 
 def test_without_the_package_the_extra_is_named(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'trajudge\[redis\]'"):
+    with pytest.raises(MissingExtra, match=r'pip install "trajudge\[redis\]"'):
         RedisCache(server.url, server.address)
 
 
