@@ -47,6 +47,10 @@ def as_trajectories(given: str | Path | Iterable[TrajectoryLike]) -> Iterable[Tr
     """Trajectories one by one: of a file, or of each item. A list of records keeps its length."""
     if isinstance(given, str | Path):
         return load(given)
+    if hasattr(given, "to_dict") and not isinstance(given, Trajectory):  # a table, which would give its columns' names
+        raise UsageError(f"A {type(given).__name__} was given.", hint="Give its rows: table.to_dict('records').")
+    if not isinstance(given, Iterable):
+        raise UsageError(f"score_many takes many trajectories, and found a {type(given).__name__}.")
     if isinstance(given, Trajectory | Mapping):
         raise UsageError("score_many takes many trajectories, and one was given.", hint="Use score for one.")
     if isinstance(given, list | tuple) and all(isinstance(item, Trajectory) for item in given):
@@ -73,6 +77,11 @@ def _first_two(found: Iterable[Trajectory]) -> Iterator[Trajectory]:
 
 
 def _decoded(value: Any) -> Iterator[Trajectory]:
+    if not isinstance(value, Mapping | list | tuple):
+        raise TraceError(
+            f"A trajectory was needed, and a {type(value).__name__} was given.",
+            hint="Give a Trajectory, its JSON, messages or events as a list, or the path of a file.",
+        )
     if isinstance(value, Mapping) and str(value.get("schema", "")).startswith("judge.trajectory/"):
         try:
             yield Trajectory.from_json(value)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from judge.engine.intake import as_trajectory
-from judge.errors import AmbiguousFormat
+from judge.engine.intake import as_trajectories, as_trajectory
+from judge.errors import AmbiguousFormat, TraceError, UsageError
 from judge.importers import detect, load
 from judge.importers.dialects import classify
 
@@ -45,3 +45,28 @@ def test_the_formats_are_recognised_in_one_pass(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(module, "tally", counted)
     assert as_trajectory(CHAT).source.format == "openai-chat"
     assert len(passes) == 1
+
+
+class Table:
+    """Like a DataFrame: iterating gives the names of its columns."""
+
+    def to_dict(self, orient: str) -> list[dict[str, Any]]:
+        return [{"messages": CHAT}]
+
+    def __iter__(self) -> Any:
+        return iter(["messages"])
+
+
+@pytest.mark.parametrize("value", [None, 3, b"[]", {1}, Table()])
+def test_what_can_be_no_trajectory_is_named(value: Any) -> None:
+    with pytest.raises(TraceError, match=f"A trajectory was needed, and a {type(value).__name__} was given"):
+        as_trajectory(value)
+
+
+def test_a_table_is_told_from_the_names_of_its_columns() -> None:
+    with pytest.raises(UsageError, match=r"A Table was given\. Give its rows: table\.to_dict"):
+        as_trajectories(Table())
+    (row,) = as_trajectories(Table().to_dict("records"))
+    assert len(row.steps) == 2
+    with pytest.raises(UsageError, match="found a NoneType"):
+        as_trajectories(None)  # type: ignore[arg-type]
