@@ -104,12 +104,13 @@ class ProviderError(JudgeError):
         provider: Name of the judge, e.g. "openai/gpt-4o".
         status_code: HTTP status, or None where there was none.
         reason: Short kind for the summary, e.g. "rate_limit", "timeout", "auth".
-        attempts: HTTP requests spent before it was raised.
+        attempts: HTTP requests spent before it was raised; `untold` of them may have been billed, and nobody says.
         quota: Headers in which the provider told its quotas.
     """
 
     exit_code = 4
     attempts: int = 1
+    untold: int = 0
     quota: Mapping[str, str] = MappingProxyType({})
 
     def __init__(

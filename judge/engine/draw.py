@@ -12,6 +12,7 @@ from judge.engine.connection import Connection, SharingConnection
 from judge.engine.setup import Setup
 from judge.errors import ContextOverflow, JudgeError, Overloaded, ProviderError, TerminalError
 from judge.prompt import Prompt
+from judge.providers.failures import BILLED
 from judge.providers.redaction import redact
 from judge.types.request import Reply, Request, Sampling
 from judge.types.trajectory import Trajectory, Usage
@@ -23,8 +24,6 @@ Drawn = TypeVar("Drawn")
 
 RETRIED_ONCE = frozenset({"truncated", "refusal", "content_filter"})
 """Reply statuses that one more try may cure and a third hardly will."""
-BILLED = frozenset({"timeout", "bad_response", "no_outcome", "outcome_gone", "duplicate_outcome"})
-"""Reasons of a failed call that the provider may have billed: it counts with its whole estimate."""
 LARGER = 2
 """Factor on `max_output_tokens` for the retry of a truncated reply."""
 
@@ -201,11 +200,12 @@ class _Spent:
         self.costs.append(cost_of(connection, reply.usage))
         self.mosts.append(most_usd)
 
-    def untold(self, most_usd: float | None) -> None:
-        """Counts a call that failed and may have been billed, at `most_usd` if so: what it used is not known."""
-        self.usages.append(None)
-        self.costs.append(0.0 if most_usd == 0 else None)
-        self.mosts.append(most_usd)
+    def untold(self, tries: int, most_usd: float | None) -> None:
+        """Counts failed tries that may have been billed, at `most_usd` each if so: what they used is not known."""
+        for _ in range(tries):
+            self.usages.append(None)
+            self.costs.append(0.0 if most_usd == 0 else None)
+            self.mosts.append(most_usd)
 
 
 async def _call(asking: Asking, request: Request, copies: int, spent: _Spent) -> Sequence[Reply] | _Failed:
@@ -241,9 +241,9 @@ async def _call(asking: Asking, request: Request, copies: int, spent: _Spent) ->
         return _Failed("context_overflow", "context_overflow", error)
     except ProviderError as error:
         spent.requests += getattr(error, "attempts", 1)
-        billed = error.reason in BILLED
-        if billed:
-            spent.untold(most(connection, asking.prompt.tokens, request, copies))
+        untold = max(error.untold, int(error.reason in BILLED))
+        billed = untold > 0
+        spent.untold(untold, most(connection, asking.prompt.tokens, request, copies))
         return _Failed("provider_error", error.reason, error)
     finally:
         for purse in (budget, item):
@@ -253,7 +253,9 @@ async def _call(asking: Asking, request: Request, copies: int, spent: _Spent) ->
                 else:
                     purse.release(estimate)
     spent.requests += replies[0].attempts
-    spent.add(connection, replies[0], most(connection, asking.prompt.tokens, request, copies))
+    most_usd = most(connection, asking.prompt.tokens, request, copies)
+    spent.add(connection, replies[0], most_usd)
+    spent.untold(replies[0].untold, most_usd)
     return replies
 
 

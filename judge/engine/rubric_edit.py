@@ -10,12 +10,13 @@ from typing import ClassVar
 from judge.config import Settings
 from judge.engine.budget import Budget
 from judge.engine.connection import Connection, OpenJury
-from judge.engine.draw import BILLED, cost_of
+from judge.engine.draw import cost_of
 from judge.engine.facade import budget_of, open_judge
 from judge.engine.loop import PRIVATE
 from judge.errors import ConfigError, ProviderError, UsageError
 from judge.prompt import lint_rubric, rubric_path
 from judge.prompt.rubric_edit import Disagreement, edit_request, edited_rubric, next_version, parse_edit
+from judge.providers.failures import BILLED
 from judge.types.record import Record
 from judge.types.request import Request, Sampling
 from judge.types.rubric import Criterion, Rubric
@@ -121,27 +122,29 @@ async def _ask(
             return edit, 0, 0.0
         costs: list[float | None] = []
         found: RubricEdit | str = "no call was made"
+        calls = 0
         for attempt in range(settings.retries + 1):
             sent = request.model_copy(update={"attempt": attempt})
+            calls = attempt + 1
             estimate = _estimate(opened, sent, settings)
             if not budget.admit(estimate):
                 raise budget.reached(estimate)
             try:
                 reply = await opened.complete(sent)
             except BaseException as error:
-                if isinstance(error, ProviderError) and error.reason in BILLED:
+                if isinstance(error, ProviderError) and (error.untold or error.reason in BILLED):
                     budget.settle(estimate, None)
                 else:
                     budget.release(estimate)
                 raise
             cost = cost_of(opened, reply.usage)
             budget.settle(estimate, cost)
-            costs.append(cost)
+            costs += [cost, *[0.0 if opened.offline else None] * reply.untold]
             found = parse_edit(reply.text, criterion, runs=runs) if reply.status == "ok" else f"reply: {reply.status}"
             if isinstance(found, RubricEdit):
                 opened.keep(request, reply)
                 break
-        return found, len(costs), add_known(costs)
+        return found, calls, add_known(costs)
 
 
 def _estimate(connection: Connection, request: Request, settings: Settings) -> float:

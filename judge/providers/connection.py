@@ -16,6 +16,7 @@ from judge.config import Settings
 from judge.errors import RetryableError, TerminalError, UnknownName
 from judge.protocols import Cache, Provider, SharedCache, SharingProvider
 from judge.providers.claims import claimed
+from judge.providers.failures import BILLED
 from judge.providers.key import RunKeys, cache_key
 from judge.providers.limits import Pace, PerLoop
 from judge.providers.prices import Price, price_of
@@ -208,7 +209,7 @@ class Connection:
         lane = await self._lanes.get()
         begun = self._clock()
         spent = 0
-        tries = 0
+        tries = untold = 0
         failed: RetryableError | None = None
         while True:
             async with lane.room:
@@ -225,6 +226,8 @@ class Connection:
                     raise
                 except RetryableError as error:
                     spent += error.attempts
+                    untold += error.reason in BILLED
+                    error.untold = untold
                     failed = error
                     lane.quota.answered(ticket, error.quota, now=time.time())
                     if error.status_code in OVERLOADED:
@@ -238,11 +241,9 @@ class Connection:
                     lane.quota.answered(ticket, replies[0].quota, now=time.time())
                     lane.room.answered()
                     seconds = self._clock() - begun
+                    told = {"seconds": seconds, "untold": untold}
                     return tuple(
-                        [
-                            reply.model_copy(update={"attempts": spent + reply.attempts, "seconds": seconds})
-                            for reply in replies
-                        ]
+                        [reply.model_copy(update={"attempts": spent + reply.attempts, **told}) for reply in replies]
                     )
             await self._sleep(self._wait(failed, tries, spent, begun))
 

@@ -30,6 +30,8 @@ _EXHAUSTED_TEXT = re.compile(r"credit balance is too low|exceeded your current q
 _TERMINAL = {401: "auth", 402: "payment", 403: "permission"}
 _TOO_LONG = re.compile(r"context[_ ](?:length|size|window)|exceed_context|prompt is too long|maximum context", re.I)
 LONGEST_SERVER_TEXT = 300
+BILLED = frozenset({"timeout", "bad_response", "no_outcome", "outcome_gone", "duplicate_outcome"})
+"""Reasons of a failed call that the provider may have billed: it counts with its whole estimate."""
 
 
 class Answered(Exception):

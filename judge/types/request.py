@@ -95,6 +95,7 @@ class Reply(Record):
             and output, which is told as one number, in equal shares.
         dropped: Parameters that the model refused and that were left out.
         attempts: HTTP requests spent, retries included.
+        untold: Of those, the ones before it that may have been billed, and nobody says; never kept.
         cached: Whether it came from our cache: then it is no new draw.
         host: Host that was contacted, or None for an offline judge.
         limit: `max_output_tokens` in force, named when a reply is truncated.
@@ -110,6 +111,7 @@ class Reply(Record):
     logprobs: tuple[TokenLogprob, ...] | None = None
     dropped: tuple[str, ...] = ()
     attempts: int = Field(default=1, ge=0)
+    untold: int = Field(default=0, ge=0, exclude=True)
     seconds: float | None = None
     cached: bool = False
     host: str | None = None

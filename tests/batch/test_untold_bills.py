@@ -53,6 +53,38 @@ def test_what_may_have_been_billed_is_not_reported_as_free(tmp_path: Path, kind:
     assert "at least $0.24" in progress_text(seen[-1], 1.0)
 
 
+@pytest.mark.parametrize("http_retries", [1, 2])
+def test_a_try_before_the_answer_may_have_been_billed_too(http_retries: int, tmp_path: Path) -> None:
+    """The answer is 12 cents; the reply that broke off before it cost nobody knows what, and one call at most."""
+    source = write_items(tmp_path / "in.jsonl", 1)
+    with JudgeServer(lambda item, n: _untold("bad_response") if n == 0 else chat(GOOD, tokens=(100, 20))) as server:
+        settings = settings_of(tmp_path, server.url, http_retries=http_retries)
+        result = judge_batch([source], RUBRIC, out=tmp_path / "run", settings=settings).result
+        assert sum(server.calls.values()) == 2
+    (line,) = [json.loads(text) for text in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
+    assert (line["status"], line["calls"], line["criteria"][0]["votes"][0]["attempts"]) == ("ok", 1, 2)
+    assert line["cost_usd"] is None
+    assert line["at_most_usd"] > 0.12 + 0.1  # 100 output tokens, and the prompt
+    assert (result.summary.cost_usd, result.summary.unpriced) == (None, 1)
+
+
+def test_tries_that_all_broke_off_are_counted_each(tmp_path: Path) -> None:
+    source = write_items(tmp_path / "in.jsonl", 2)
+
+    def answer(item: str, before: int) -> Scripted:
+        return _untold("bad_response") if item == name_of(0) else chat(GOOD)
+
+    most = []
+    for retries in (0, 2):
+        with JudgeServer(answer) as server:
+            settings = settings_of(tmp_path, server.url, http_retries=retries, cache=False)
+            out = tmp_path / f"run-{retries}"
+            result = judge_batch([source], RUBRIC, out=out, settings=settings).result
+        assert (result.spend.unpriced, result.spend.uncounted) == (1, 0)
+        most.append(result.spend.untold_usd)
+    assert most[1] == pytest.approx(3 * most[0])
+
+
 def _two_sessions(tmp_path: Path, cap: float, between: Callable[[Path], None] = lambda run: None) -> tuple[Any, ...]:
     """Both bills of a first session were not told; the outcome of a second one, what it said, and calls in all."""
     source = write_items(tmp_path / "in.jsonl", 2)
