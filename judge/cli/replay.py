@@ -34,6 +34,7 @@ def replay(
     """Play traces again: unknown tools, wrong ids, edited results, unproved claims fail with their step (exit 1)."""
     from judge.cli import reading
     from judge.engine.user_code import find_attribute, see_working_folder
+    from judge.policy.replay import begun
     from judge.policy.replay import replay as play
     from judge.report.suite import replay_text
 
@@ -45,7 +46,7 @@ def replay(
     results, failed = [], False
     for trajectory in reading.trajectories(traces, format=format, mapping=mapping, limit=limit):
         given = _state_of(first, trajectory)
-        result = play(trajectory, made() if given is None else made(given))
+        result = play(trajectory, begun(made, given))
         failed = failed or not result.passed
         if as_json:
             results.append(result.to_json())

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
-from judge.errors import PolicyError
-from judge.policy.environment import Answer, Environment
+from judge.errors import JudgeError, PolicyError
+from judge.policy.environment import Answer, Environment, Goal
 from judge.policy.history import Attempt, history
 from judge.policy.secrets import mask
 from judge.types.json_equality import call_key, json_equal
@@ -22,6 +22,7 @@ from judge.types.trajectory import Final, Text, ToolResult, Trajectory
 T = TypeVar("T")
 UNAVAILABLE = "unavailable"
 """The final status that needs evidence: a missing object, or a retry budget used up."""
+_OF = "judge.policy.environment"
 _FAILED = frozenset({"error", "denied", "cancelled", "timeout", "missing"})
 
 
@@ -36,6 +37,20 @@ class Replayed:
     def index(self) -> int:
         """Index of the call."""
         return self.attempt.index
+
+
+def begun(make: Callable[..., Environment], state: Any = None) -> Environment:
+    """A new environment in its first state, or in `state`.
+
+    Raises:
+        PolicyError: It crashed. A state that it refuses with an error of its own is that error.
+    """
+    try:
+        return make() if state is None else make(state)
+    except JudgeError:
+        raise
+    except Exception as error:
+        _crashed(error, "first state")
 
 
 def replay(trajectory: Trajectory, environment: Environment) -> PolicyResult:
@@ -70,7 +85,7 @@ def _played(attempt: Attempt, environment: Environment) -> Replayed:
     arguments = call.arguments if isinstance(call.arguments, Mapping) else {}
     answer = _run(lambda: environment.call(call.name, arguments), f"call of {call.name} at step {call.index}")
     if not isinstance(answer, Answer):
-        raise PolicyError(f"The environment answered {type(answer).__name__} to {call.name}, needed an Answer.")
+        raise PolicyError(f"The environment answered {type(answer).__name__} to {call.name}, needed {_OF}.Answer.")
     return Replayed(attempt, answer)
 
 
@@ -191,7 +206,7 @@ def _budget(played: list[Replayed], limit: int | None) -> Check:
 def _claims(final: Final | None, environment: Environment) -> Check:
     if final is None:
         return Check(id="replay:claims", severity="rule", status="not_applicable", detail="there is no final answer")
-    wrong = list(_run(lambda: environment.unsupported(final.text, final.status), "claims of the final answer"))
+    wrong = _run(lambda: list(environment.unsupported(final.text, final.status)), "claims of the final answer")
     return _check("claims", wrong, [final.index] if wrong else (), "the state bears out what the final answer says")
 
 
@@ -213,6 +228,8 @@ def _unavailable(final: Final | None, played: list[Replayed], limit: int | None)
 
 def _goal(environment: Environment, played: list[Replayed], final: Final | None) -> Check:
     goal = _run(environment.goal, "goal")
+    if not isinstance(goal, Goal):
+        raise PolicyError(f"The environment's goal is {type(goal).__name__}, needed {_OF}.Goal.")
     last = [final.index] if final is not None else [one.index for one in played[-1:]]
     if not played and (goal.calls_needed or final is None):
         return _check("goal", ["an empty trace proves nothing: there is no call"], last, "")

@@ -13,7 +13,7 @@ from suite_records import Call, recorded
 from judge.cli.main import run
 from judge.errors import PolicyError, UsageError
 from judge.policy.environment import Answer, Goal
-from judge.policy.replay import replay
+from judge.policy.replay import begun, replay
 from judge.policy.returns_desk import ReturnsDesk
 
 ORDER = {"item": "kettle", "status": "delivered", "days_since_delivery": 6, "returnable": True}
@@ -150,6 +150,24 @@ class Broken:
 def test_an_environment_that_crashes_decides_nothing() -> None:
     with pytest.raises(PolicyError, match="raised KeyError in the call of lookup_order at step 2"):
         replay(recorded([LOOK]), Broken())
+
+
+def test_an_environment_of_another_shape_decides_nothing() -> None:
+    class Loose(Broken):
+        def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+            return {"id": 1}
+
+        def goal(self) -> Any:
+            return True
+
+    with pytest.raises(PolicyError, match=r"answered dict to lookup_order, needed judge\.policy\.environment\.Answer"):
+        replay(recorded([LOOK]), Loose())
+    with pytest.raises(PolicyError, match=r"goal is bool, needed judge\.policy\.environment\.Goal"):
+        replay(recorded([]), Loose())
+    with pytest.raises(PolicyError, match="raised TypeError in the first state"):
+        begun(Loose, {"orders": {}})
+    with pytest.raises(UsageError, match="state"):
+        begun(ReturnsDesk, {"orders": []})
 
 
 @pytest.mark.parametrize("state", [None, {}, {"wants_return": True, "orders": {"FW-1": {"item": 1}}}])
