@@ -76,24 +76,33 @@ def _root(
 
 
 app.command("demo")(demo.demo)
-app.command("score")(score.score)
+app.command("score", epilog="Example: judge score run.json --judge rules/process --rubric process")(score.score)
 app.add_typer(batch.app, name="batch")
 app.add_typer(runs.app, name="runs")
-app.command("metrics")(metrics.metrics)
-app.command("calibrate")(calibrate.calibrate)
-app.command("probe")(probe.probe)
-app.command("plan")(plan.plan)
-app.command("escalate")(escalate.escalate)
-app.command("compare")(compare.compare)
-app.command("pairwise")(pairwise.pairwise)
-app.command("run")(suite_run.run)
-app.command("diff")(diff.diff)
-app.command("replay")(replay.replay)
-app.command("check")(check.check)
-app.command("convert")(convert.convert)
-app.command("show")(show.show)
-app.command("label")(label.label)
-app.command("serve")(serve.serve)
+app.command("metrics", epilog="Example: judge metrics runs.jsonl --reference reference.json")(metrics.metrics)
+app.command("calibrate", epilog="Example: judge calibrate docs_search --judge rules/process --out report")(
+    calibrate.calibrate
+)
+app.command("probe", epilog="Example: judge probe --set refunds --judge rules/process --limit 5")(probe.probe)
+app.command("plan", epilog="Example: judge plan --set refunds --judge rules/process --target-flip 0.02")(plan.plan)
+app.command(
+    "escalate",
+    epilog="Example: judge escalate --set docs_search --judge rules/process --allowed 0.1 --out escalation.json",
+)(escalate.escalate)
+app.command(
+    "compare", epilog="Example: judge compare --set refunds --judge rules/process --judge openai/MODEL --out compared"
+)(compare.compare)
+app.command("pairwise", epilog="Example: judge pairwise runs.jsonl --judge openai/MODEL --out pairs")(pairwise.pairwise)
+app.command("run", epilog="Example: judge run cases.yaml --traces runs/ --judge rules/process --out first")(
+    suite_run.run
+)
+app.command("diff", epilog="Example: judge diff first/result.json second/result.json --critical-tag money")(diff.diff)
+app.command("replay", epilog="Example: judge replay runs.jsonl --environment my_world:Shop")(replay.replay)
+app.command("check", epilog="Example: judge check runs.jsonl --policy refund_desk.yaml --explain")(check.check)
+app.command("convert", epilog="Example: judge convert run.json --out runs.jsonl")(convert.convert)
+app.command("show", epilog="Example: judge show run.json")(show.show)
+app.command("label", epilog="Example: judge label runs.jsonl --rater YOU --pass-mark 4 --open")(label.label)
+app.command("serve", epilog="Example: judge serve --judge rules/process --port 8000")(serve.serve)
 app.add_typer(rubrics.app, name="rubrics")
 app.add_typer(policies.app, name="policies")
 app.add_typer(sets.app, name="sets")

@@ -41,6 +41,19 @@ def test_the_commands_of_the_contract_exist() -> None:
     assert {"rubrics list", "rubrics show", "rubrics lint", "rubrics new", "models pull"} <= top
 
 
+def test_the_examples_in_the_help_use_options_that_there_are() -> None:
+    from judge.cli.main import app
+
+    lines = {path: c.epilog for path, c in commands(typer.main.get_command(app)) if "Example: " in (c.epilog or "")}
+    assert {"judge score", "judge calibrate", "judge run"} <= set(lines)
+    known = dict(commands(typer.main.get_command(app)))
+    for path, epilog in lines.items():
+        line = epilog.removeprefix("Example: ")
+        assert line.startswith(path + " ")
+        options = {name for parameter in known[path].params for name in parameter.opts}
+        assert {word for word in line.split() if word.startswith("-")} <= options
+
+
 def test_a_command_without_help_is_found() -> None:
     app = typer.Typer(help="An app.")
 
