@@ -167,7 +167,13 @@ def read_manifest(folder: Path) -> Manifest:
         UsageError: The folder holds no run, or one of another version.
     """
     try:
-        return Manifest.from_json(json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+        value = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if isinstance(value, dict) and value.get("schema") not in (None, "judge.run/1"):
+            raise UsageError(
+                f"The run in {str(folder)!r} is of the form {value['schema']!r}, and this version reads judge.run/1.",
+                hint="Read it with the version that made it, or judge into a new folder.",
+            )
+        return Manifest.from_json(value)
     except FileNotFoundError:
         raise UsageError(f"There is no run in {str(folder)!r}.", hint="`judge batch IN --out DIR` makes one.") from None
     except OSError as error:

@@ -85,3 +85,16 @@ def test_progress_says_rate_time_left_cost_and_errors() -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(12.4, "12 s"), (150, "2 min"), (9000, "2.5 h")])
 def test_durations_in_words(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_a_run_of_another_form_is_refused_with_both_forms_named(
+    batch: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert batch() == 0
+    manifest = tmp_path / "run" / "manifest.json"
+    kept = (tmp_path / "run" / "results.jsonl").read_bytes()
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace("judge.run/1", "judge.run/9"), encoding="utf-8")
+    capsys.readouterr()
+    assert batch("--resume") == 2
+    assert "of the form 'judge.run/9', and this version reads judge.run/1" in capsys.readouterr().err
+    assert (tmp_path / "run" / "results.jsonl").read_bytes() == kept
