@@ -22,6 +22,8 @@ from judge.engine.calibrating import calibrate_set, judge_set
 from judge.engine.comparing import compare_set
 from judge.engine.facade import budget_of
 from judge.engine.jury_weights import learn_weights
+from judge.engine.pairing import pairs_of
+from judge.engine.pairwise import judge_pairs
 from judge.engine.rubric_edit import propose
 from judge.errors import BudgetReached
 from judge.prompt.rubric_edit import Disagreement
@@ -161,3 +163,14 @@ def test_a_run_that_was_never_asked_about_is_no_verdict_for_nothing(tmp_path: Pa
         judged = judge_set(chosen, chosen.settings.criteria[0], rubric, used, None, None)
         assert calls == {"b": 2}
     assert judged.work.usd == pytest.approx(0.02)
+
+
+def test_pairs_of_a_probing_are_paid_from_the_budget_that_it_has(tmp_path: Path) -> None:
+    """A pair takes two calls of two cents each at most, and two of ten cents are left."""
+    runs = [run.model_copy(update={"group": "task"}) for run in own_set(runs=2).trajectories]
+    pairs = pairs_of(runs, by="run", most=None).pairs
+    with two_models(tmp_path) as (calls, settings):
+        used = settings(0.1)
+        found = judge_pairs(pairs, RUBRIC, judge="openai/b", settings=used, budget=budget_of(used, spent=0.08))
+        assert isinstance(found.stopped, BudgetReached)
+        assert (len(pairs), found.verdicts, calls) == (1, (), {})
