@@ -439,17 +439,10 @@ class _Totals:
 
 def summary_of(folder: RunFolder) -> Summary:
     """The summary of a run: what its last session saved, unless verdicts have come since; else from every verdict."""
-    saved, unjudged = folder.saved_summary(), folder.counts().unjudged
-    if saved is not None:
-        summary = BatchResult.from_json(saved["result"]).summary
-        if summary.unjudged == unjudged:
-            return summary
     settings = folder.manifest.settings
     stop = settings.get("stop") if settings.get("samples") is None else None
-    sums = VerdictSums(StopRule.from_json(stop) if stop else None)
-    for verdict in folder.verdicts():
-        sums.add(verdict)
-    return sums.summary(min_coverage=settings.get("min_coverage") or 0.0, unjudged=unjudged)
+    totals = _Totals(folder, StopRule.from_json(stop) if stop else None)
+    return totals.of(settings.get("min_coverage") or 0.0)[0]
 
 
 class _Sums:

@@ -12,7 +12,7 @@ from judge.engine.connection import Connection, SharingConnection
 from judge.engine.setup import Setup
 from judge.errors import ContextOverflow, JudgeError, Overloaded, ProviderError, TerminalError
 from judge.prompt import Prompt
-from judge.providers.failures import BILLED
+from judge.providers.failures import may_be_billed
 from judge.providers.redaction import redact
 from judge.types.request import Reply, Request, Sampling
 from judge.types.trajectory import Trajectory, Usage
@@ -231,18 +231,15 @@ async def _call(asking: Asking, request: Request, copies: int, spent: _Spent) ->
             replies = (await connection.complete(request),)
         billed = True
         cost = add_known([cost_of(connection, reply.usage) for reply in replies])
-    except TerminalError as error:
-        if not (asking.seated and isinstance(error, Overloaded)):
-            raise
-        spent.requests += error.attempts
-        return _Failed("provider_error", error.reason, error)
     except ContextOverflow as error:
         spent.requests += 1
         return _Failed("context_overflow", "context_overflow", error)
     except ProviderError as error:
-        spent.requests += getattr(error, "attempts", 1)
-        untold = max(error.untold, int(error.reason in BILLED))
+        untold = may_be_billed(error)
         billed = untold > 0
+        if isinstance(error, TerminalError) and not (asking.seated and isinstance(error, Overloaded)):
+            raise
+        spent.requests += error.attempts
         spent.untold(untold, most(connection, asking.prompt.tokens, request, copies))
         return _Failed("provider_error", error.reason, error)
     finally:

@@ -16,7 +16,7 @@ from judge.engine.loop import PRIVATE
 from judge.errors import ConfigError, ProviderError, UsageError
 from judge.prompt import lint_rubric, rubric_path
 from judge.prompt.rubric_edit import Disagreement, edit_request, edited_rubric, next_version, parse_edit
-from judge.providers.failures import BILLED
+from judge.providers.failures import may_be_billed
 from judge.types.record import Record
 from judge.types.request import Request, Sampling
 from judge.types.rubric import Criterion, Rubric
@@ -132,7 +132,7 @@ async def _ask(
             try:
                 reply = await opened.complete(sent)
             except BaseException as error:
-                if isinstance(error, ProviderError) and (error.untold or error.reason in BILLED):
+                if isinstance(error, ProviderError) and may_be_billed(error):
                     budget.settle(estimate, None)
                 else:
                     budget.release(estimate)

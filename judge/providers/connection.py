@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import difflib
 import random
 import time
@@ -13,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from judge.config import Settings
-from judge.errors import RetryableError, TerminalError, UnknownName
+from judge.errors import ProviderError, RetryableError, TerminalError, UnknownName
 from judge.protocols import Cache, Provider, SharedCache, SharingProvider
 from judge.providers.claims import claimed
 from judge.providers.failures import BILLED
@@ -206,46 +207,53 @@ class Connection:
         return await self._answered(request, copies)
 
     async def _answered(self, request: Request, copies: int) -> tuple[Reply, ...]:
+        """All tries of one call. Whatever it ends with tells how many of them may have been billed unsaid."""
         lane = await self._lanes.get()
         begun = self._clock()
         spent = 0
         tries = untold = 0
         failed: RetryableError | None = None
-        while True:
-            async with lane.room:
-                await self._overload_over(lane.room, failed, spent, tries, begun)
-                ticket = await self._admitted(lane, request, copies)
-                tries += 1
-                self.requests += 1
-                sent = self._clock()
-                try:
-                    replies = await self._timed(request, copies, begun)
-                except TerminalError as error:
-                    self._terminal = self._terminal or error
-                    lane.quota.answered(ticket, error.quota, now=time.time())
-                    raise
-                except RetryableError as error:
-                    spent += error.attempts
-                    untold += error.reason in BILLED
-                    error.untold = untold
-                    failed = error
-                    lane.quota.answered(ticket, error.quota, now=time.time())
-                    if error.status_code in OVERLOADED:
-                        lane.room.overloaded(sent, error.retry_after, error.status_code)
-                        if lane.room.given_up:
-                            raise lane.room.error(spent) from error
-                except BaseException:
-                    lane.quota.answered(ticket, {}, now=time.time())
-                    raise
-                else:
-                    lane.quota.answered(ticket, replies[0].quota, now=time.time())
-                    lane.room.answered()
-                    seconds = self._clock() - begun
-                    told = {"seconds": seconds, "untold": untold}
-                    return tuple(
-                        [reply.model_copy(update={"attempts": spent + reply.attempts, **told}) for reply in replies]
-                    )
-            await self._sleep(self._wait(failed, tries, spent, begun))
+        try:
+            while True:
+                async with lane.room:
+                    await self._overload_over(lane.room, failed, spent, tries, begun)
+                    ticket = await self._admitted(lane, request, copies)
+                    tries += 1
+                    self.requests += 1
+                    sent = self._clock()
+                    try:
+                        replies = await self._timed(request, copies, begun)
+                    except TerminalError as error:
+                        self._terminal = self._terminal or error
+                        lane.quota.answered(ticket, error.quota, now=time.time())
+                        raise
+                    except RetryableError as error:
+                        spent += error.attempts
+                        untold += error.reason in BILLED
+                        failed = error
+                        lane.quota.answered(ticket, error.quota, now=time.time())
+                        if error.status_code in OVERLOADED:
+                            lane.room.overloaded(sent, error.retry_after, error.status_code)
+                            if lane.room.given_up:
+                                raise lane.room.error(spent) from error
+                    except BaseException:
+                        lane.quota.answered(ticket, {}, now=time.time())
+                        raise
+                    else:
+                        lane.quota.answered(ticket, replies[0].quota, now=time.time())
+                        lane.room.answered()
+                        seconds = self._clock() - begun
+                        told = {"seconds": seconds, "untold": untold}
+                        return tuple(
+                            [reply.model_copy(update={"attempts": spent + reply.attempts, **told}) for reply in replies]
+                        )
+                await self._sleep(self._wait(failed, tries, spent, begun))
+        except ProviderError as error:
+            if not untold:
+                raise
+            ended = copy.copy(error)  # one error may end every call of this connection, and others lost no tries
+            ended.untold = untold
+            raise ended from error
 
     async def _admitted(self, lane: _Lane, request: Request, copies: int) -> Ticket:
         """Waits for what all calls of the provider share: the pace and the quotas."""

@@ -34,6 +34,11 @@ BILLED = frozenset({"timeout", "bad_response", "no_outcome", "outcome_gone", "du
 """Reasons of a failed call that the provider may have billed: it counts with its whole estimate."""
 
 
+def may_be_billed(error: ProviderError) -> int:
+    """How many tries of a call that failed the provider may have billed without saying so."""
+    return max(error.untold, int(error.reason in BILLED))
+
+
 class Answered(Exception):
     """An error that a server put into the body of a success: `failure` reads it like an SDK's error."""
 

@@ -15,9 +15,11 @@ import pytest
 
 from judge.config import Settings
 from judge.engine.bench import make_bench
+from judge.engine.budget import Budget
 from judge.engine.connection import OpenJury
+from judge.engine.judging import Judging
 from judge.engine.run import Run
-from judge.errors import Overloaded, RetryableError
+from judge.errors import Overloaded, ProviderError, RetryableError, TerminalError
 from judge.providers.connection import Connection
 from judge.providers.room import OverloadWarning, Room
 from judge.report.verdicts import summary_text
@@ -332,3 +334,61 @@ def test_a_jury_of_which_nobody_answers_stops_the_run(tmp_path: Path) -> None:
     assert "No judge of jury/j answers: openai/a has answered nothing but 503" in error.message
     assert verdicts == []
     assert time.now - 1000.0 <= 2 * (60.0 + LAST_PAUSE_S)
+
+
+@pytest.mark.parametrize("ends", ["overloaded", "auth"])
+def test_what_ends_a_call_keeps_that_an_earlier_try_of_it_may_have_been_billed(ends: str, tmp_path: Path) -> None:
+    time = VirtualTime()
+    model = Model("dead", time, lambda _: (503, None))
+    answer, lost = model.complete, ["t1"]
+
+    async def complete(asked: Request) -> Reply:
+        if asked.subject.trajectory_id in lost:
+            lost.clear()
+            raise RetryableError("no answer", provider="dead", reason="timeout")
+        if ends == "auth" and not lost:
+            raise TerminalError("bad key", provider="dead", status_code=401, reason="auth")
+        return await answer(asked)
+
+    model.complete = complete  # type: ignore[method-assign,assignment]
+    connection = connected(model, time, tmp_path, max_wait_s=5.0)
+
+    async def story() -> list[ProviderError]:
+        found = []
+        for number in range(3):
+            with pytest.raises(ProviderError) as raised:
+                await connection.complete(request(number))
+            found.append(raised.value)
+            await time.sleep(60.0 if number == 0 else 0.0)
+        return found
+
+    _, second, third = time.run(story())
+    assert (second.reason, second.untold) == (ends, 1)
+    assert (third.reason, third.untold) == (ends, 0)  # of another call, none of whose tries was lost
+
+
+def test_a_budget_counts_a_lost_try_of_a_call_that_stops_the_run(tmp_path: Path) -> None:
+    time = VirtualTime()
+    model = Model("dead", time, lambda _: None)
+
+    async def complete(asked: Request) -> Reply:
+        model.calls += 1
+        if model.calls == 1:
+            raise RetryableError("no answer", provider="dead", reason="timeout")
+        raise TerminalError("bad key", provider="dead", status_code=401, reason="auth")
+
+    model.complete = complete  # type: ignore[method-assign,assignment]
+    priced = {"dead": {"input_usd_per_million": 1000.0, "output_usd_per_million": 1000.0}}
+    connection = connected(model, time, tmp_path, max_usd=100.0, models=priced)
+    budget = Budget(100.0)
+    bench = make_bench(connection, RUBRIC, connection._settings, budget=budget)
+    assert isinstance(bench, Judging)
+
+    async def story() -> None:
+        (run,) = runs(1)
+        with pytest.raises(TerminalError):
+            await bench.judge(run, None)
+
+    time.run(story())
+    assert model.calls == 2
+    assert budget.spent > 0
