@@ -40,11 +40,8 @@ class Counters:
 
     def spend(self, calls: int, cost_usd: float | None) -> None:
         """Adds judge calls and what they cost; None is counted as calls without a price, and never as 0 dollars."""
-        self.add("judge_calls_total", calls)
-        if cost_usd is None:
-            self.add("judge_calls_unpriced_total", calls)
-        else:
-            self.add("judge_cost_usd_total", cost_usd)
+        unpriced = calls if cost_usd is None else 0
+        self.spend_more(calls, unpriced, 0.0 if cost_usd is None else cost_usd)
 
     def spend_more(self, calls: int, unpriced: int, known_usd: float) -> None:
         """Adds the judge calls of several verdicts: how many have a price that is not known, what the others cost."""
